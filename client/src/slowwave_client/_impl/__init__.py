@@ -1,0 +1,1 @@
+"""Private. The public names are those of ``slowwave_client``."""

@@ -1,0 +1,158 @@
+"""The HTTP contract: requests out, typed values or typed errors in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from slowwave_client._impl.effects import Request, Response
+from slowwave_client._impl.errors import (
+    AccessRefused,
+    BadRequest,
+    MemoryUnavailable,
+    NotFound,
+    SlowwaveError,
+    VersionGone,
+)
+from slowwave_client._impl.journal import Reads
+from slowwave_client._impl.models import EvidenceFigures, Rule, RuleSet, SessionCheck, StaleRead, Withheld
+
+GRANT_HEADER = "slowwave-grant-seconds"
+
+
+def search(
+    *,
+    namespace: str,
+    task: str,
+    environment: Mapping[str, str] | None,
+    k: int,
+    token_budget: int | None,
+    session_id: str,
+    agent: str | None,
+    client_instance: str,
+) -> Request:
+    """``POST /v1/rules/search``."""
+    body = {
+        "namespace": namespace,
+        "task": task,
+        "environment": dict(environment or {}),
+        "k": k,
+        "token_budget": token_budget,
+        "session_id": session_id,
+        "agent": agent,
+        "client_instance": client_instance,
+    }
+    return Request("POST", "/v1/rules/search", body=body)
+
+
+def lease(namespace: str) -> Request:
+    """``GET /v1/lease``."""
+    return Request("GET", "/v1/lease", {"namespace": namespace})
+
+
+def events(namespace: str, epoch: int | None) -> Request:
+    """``GET /v1/events``, resuming after ``epoch``."""
+    headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+    if epoch is not None:
+        headers["Last-Event-ID"] = f"{epoch}-0"
+    return Request("GET", "/v1/events", {"namespace": namespace}, headers=headers)
+
+
+def ack(namespace: str, consumer: str, epoch: int) -> Request:
+    """``POST /v1/acks``."""
+    return Request("POST", "/v1/acks", body={"namespace": namespace, "consumer": consumer, "epoch": epoch})
+
+
+def session_report(namespace: str, session_id: str, instance: str, reads: Reads) -> Request:
+    """``POST /v1/sessions/{id}``: the session is over, and this is all it read."""
+    listed = [{"id": rule, "version": version, "times": times} for (rule, version), times in sorted(reads.items())]
+    body = {"namespace": namespace, "client_instance": instance, "ended": True, "reads": listed}
+    return Request("POST", f"/v1/sessions/{quote(session_id, safe='')}", body=body)
+
+
+def session_check(namespace: str, session_id: str) -> Request:
+    """``GET /v1/sessions/{id}``."""
+    return Request("GET", f"/v1/sessions/{quote(session_id, safe='')}", {"namespace": namespace})
+
+
+def rule(namespace: str, rule_id: str, session_id: str, agent: str | None) -> Request:
+    """``GET /v1/rules/{id}``."""
+    params = {"namespace": namespace, "session_id": session_id} | ({"agent": agent} if agent else {})
+    return Request("GET", f"/v1/rules/{quote(rule_id, safe='')}", params)
+
+
+def parse_rule(data: Mapping[str, Any]) -> Rule:
+    """One rule of an answer."""
+    figures = data.get("evidence") or {}
+    return Rule(
+        id=data["id"],
+        version=data["version"],
+        when_to_use=data["when_to_use"],
+        guidance=tuple(data["guidance"]),
+        scope=MappingProxyType(dict(data.get("scope") or {})),
+        evidence=EvidenceFigures(
+            figures.get("independent_groups"), figures.get("support"), figures.get("counter"), figures.get("lift")
+        ),
+        recheck_at=data.get("recheck_at"),
+        conflicts=tuple(MappingProxyType(dict(one)) for one in data.get("conflicts") or ()),
+    )
+
+
+def parse_rules(data: Mapping[str, Any]) -> RuleSet:
+    """The answer of a search."""
+    return RuleSet(
+        rules=tuple(parse_rule(one) for one in data["rules"]),
+        epoch=data["epoch"],
+        withheld=tuple(Withheld(one["id"], one["version"], one["reason"]) for one in data.get("withheld") or ()),
+    )
+
+
+def parse_check(data: Mapping[str, Any]) -> SessionCheck:
+    """The answer about a session."""
+    stale = tuple(
+        StaleRead(one["id"], one["version"], one["state"], one.get("reason") or "", one.get("current_version"))
+        for one in data["stale"]
+    )
+    return SessionCheck(data["verdict"], stale, data["what_now"], data["epoch"])
+
+
+def body(response: Response) -> dict[str, Any]:
+    """The decoded body of a good answer.
+
+    Raises:
+        SlowwaveError: the subclass that fits the status.
+    """
+    if response.status != 200:
+        raise error(response)
+    try:
+        data = response.json()
+    except ValueError as problem:
+        raise MemoryUnavailable(f"the server's answer is not JSON ({problem}): is this a Slowwave address?") from None
+    if not isinstance(data, dict):
+        raise MemoryUnavailable("the server's answer is not a JSON object: is this a Slowwave address?")
+    return data
+
+
+def error(response: Response) -> SlowwaveError:
+    """The exception for an answer that is not good. What the server says is passed on."""
+    told = _told(response)
+    status = response.status
+    message = f"{told['what']} [{told['where']}] {told['what_now']}".strip()
+    if status == 410:
+        return VersionGone(message, state=told["state"], reason=told["reason"], what_now=told["what_now"])
+    kind = {401: AccessRefused, 403: AccessRefused, 404: NotFound}.get(status)
+    if kind is None:
+        kind = BadRequest if 400 <= status < 500 and status not in (408, 425, 429) else MemoryUnavailable
+    return kind(message, status=status, what_now=told["what_now"])
+
+
+def _told(response: Response) -> dict[str, str]:
+    try:
+        data = response.json()["error"]
+        told = {name: str(data.get(name) or "") for name in ("what", "where", "what_now", "state", "reason")}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        told = {"where": "", "what_now": "", "state": "", "reason": "", "what": ""}
+    told["what"] = told["what"] or f"the server answered {response.status}"
+    return told

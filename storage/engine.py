@@ -1,0 +1,87 @@
+"""The one way to a database: SQLite in WAL mode or PostgreSQL, short transactions, commit at the boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlmodel import Session
+
+WRITE = "slowwave_write"
+BUSY_TIMEOUT_MS = 10_000
+STATEMENT_TIMEOUT_MS = 30_000
+
+
+class Database:
+    """An engine and its two kinds of session.
+
+    ``write()`` commits when its block ends and rolls back when it raises. On SQLite it begins IMMEDIATE, since a read
+    transaction that upgrades fails at once where another writer is; ``read()`` never takes the write lock.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.url = url
+        self.dialect = sa.make_url(url).get_backend_name()
+        self.engine = _sqlite_engine(url) if self.dialect == "sqlite" else _postgres_engine(url, pool_size)
+        self._writer = self.engine.execution_options(**{WRITE: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that only reads; what it holds is rolled back at the end."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session whose block is one transaction."""
+        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def dispose(self) -> None:
+        """Close every pooled connection: after a fork, at shutdown."""
+        self.engine.dispose()
+
+
+def database_now(session: Session) -> datetime:
+    """The database's clock, UTC: the only clock that ledger leases use."""
+    if session.get_bind().dialect.name == "sqlite":
+        text = session.connection().exec_driver_sql("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')").scalar_one()
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    value: datetime = session.connection().exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+    return value.astimezone(UTC)
+
+
+def _sqlite_engine(url: str) -> sa.Engine:
+    path = sa.make_url(url).database
+    if path and path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000})
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        # The driver's own transaction handling would begin late and deferred: we begin ourselves.
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={BUSY_TIMEOUT_MS}"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get(WRITE, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgres_engine(url: str, pool_size: int) -> sa.Engine:
+    return sa.create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_pre_ping=True,
+        connect_args={"options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c timezone=UTC", "connect_timeout": 5},
+    )

@@ -1,0 +1,99 @@
+"""Every setting, typed, prefix ``SLOWWAVE_``. Documented in docs/settings.md; a test keeps the two together."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Settings of every process. A bad value explains what it may be."""
+
+    model_config = SettingsConfigDict(env_prefix="SLOWWAVE_", extra="ignore", validate_default=False)
+
+    home: Path = Field(Path(".slowwave"), description="Folder of the local mode: database, broker, logs, secret key.")
+    database_url: str | None = Field(
+        None, description="SQLAlchemy URL. Absent: SQLite in the home folder. PostgreSQL: postgresql+psycopg://…"
+    )
+    redis_url: str | None = Field(
+        None, description="Redis URL. Absent: the bundled server that `slowwave up` starts, on a Unix socket."
+    )
+    secret_key: SecretStr | None = Field(
+        None, description="At least 32 characters; keys hashes and digests. Absent: a file made in the home folder."
+    )
+    host: str = Field("127.0.0.1", description="Address the web apps bind to. Nothing leaves loopback unless asked.")
+    port: int = Field(8400, ge=0, le=65535, description="Port of `slowwave up`; 0 picks a free one.")
+    public_origins: list[str] = Field(
+        default_factory=list, description="Origins accepted for page forms besides the request's own host."
+    )
+    secure_cookies: bool = Field(False, description="Mark the session cookie Secure: set it behind HTTPS.")
+    session_hours: float = Field(12, gt=0, description="Hours until a page session ends.")
+    lease_seconds: float = Field(15, gt=0, le=300, description="How long a client may serve without hearing from us.")
+    max_body_bytes: int = Field(32 * 2**20, gt=0, description="Largest request body taken, in bytes.")
+    step_lease_seconds: float = Field(120, gt=0, description="How long a worker holds a pipeline step unrenewed.")
+    step_attempts: int = Field(3, ge=1, description="Attempts before a step is parked.")
+    reconcile_seconds: float = Field(10, gt=0, description="How often absent work is re-issued from the database.")
+    relay_seconds: float = Field(0.2, gt=0, description="How often the relay looks for unsent events.")
+    tick_seconds: float = Field(20, gt=0, description="How often schedules are compared with the ledger.")
+    visibility_timeout: int = Field(600, ge=1, description="Seconds until the broker redelivers an unacked message.")
+    log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level logged.")
+    token: SecretStr | None = Field(None, description="Personal token that `approve`, `reject` and `revoke` act with.")
+
+    @field_validator("secret_key")
+    @classmethod
+    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(value.get_secret_value()) < 32:
+            raise ValueError("must have at least 32 characters; make one with: openssl rand -hex 32")
+        return value
+
+    @property
+    def resolved_database_url(self) -> str:
+        """The database URL, defaulted to SQLite in the home folder."""
+        return self.database_url or f"sqlite:///{(self.home / 'slowwave.db').resolve()}"
+
+    @property
+    def redis_socket(self) -> Path:
+        """Unix socket of the bundled server. A socket path may hold about 100 bytes, so a long home uses /tmp."""
+        path = (self.home / "redis.sock").resolve()
+        if len(str(path)) < 100:
+            return path
+        digest = f"{hash_path(path):x}"
+        return Path("/tmp") / f"slowwave-{os.getuid()}-{digest}.sock"  # noqa: S108 - holds no data; server owns it
+
+    @property
+    def resolved_redis_url(self) -> str:
+        """The Redis URL for redis-py, defaulted to the bundled server's socket."""
+        return self.redis_url or f"unix://{self.redis_socket}"
+
+    @property
+    def broker_url(self) -> str:
+        """The same server as Celery spells it."""
+        return self.resolved_redis_url.replace("unix://", "redis+socket://", 1)
+
+    def secret(self) -> bytes:
+        """The secret key; made once in the home folder (mode 0600) where no setting gives it."""
+        if self.secret_key is not None:
+            return self.secret_key.get_secret_value().encode()
+        path = self.home / "secret.key"
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return path.read_text().strip().encode()
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32))
+        return path.read_text().strip().encode()
+
+
+def hash_path(path: Path) -> int:
+    """A short stable number for a path (FNV-1a), so that two homes never share a socket by accident."""
+    value = 0xCBF29CE484222325
+    for byte in str(path).encode():
+        value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
+    return value

@@ -1,0 +1,155 @@
+"""The staging area and the decisions on it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.tables.base import Row, episode_fk, json_field, one_of, time_field
+
+CANDIDATE_STATES = ("staged", "approved", "promoted", "rejected", "void")
+TIERS = ("low", "standard", "high")
+
+
+def candidate_fk() -> sa.ForeignKeyConstraint:
+    """The composite key to a candidate."""
+    return sa.ForeignKeyConstraint(["namespace", "candidate_id"], ["candidate.namespace", "candidate.id"])
+
+
+class Candidate(Row, table=True):
+    """A draft in the staging area. Its id comes from namespace and canonical predicate.
+
+    ``number`` names the current revision; ``content_hash`` and ``packet_hash`` are that revision's. ``approved`` means
+    part of a quorum: at least one approval, not enough yet.
+    """
+
+    __table_args__ = (
+        one_of("state", CANDIDATE_STATES, "state"),
+        one_of("tier", TIERS, "tier"),
+        sa.Index("ix_candidate_namespace_state", "namespace", "state", "rank"),
+    )
+
+    namespace: str = Field(primary_key=True, foreign_key="namespace.path")
+    id: str = Field(primary_key=True)
+    kind: str
+    state: str = "staged"
+    tier: str
+    tier_why: str = ""
+    number: int = 1
+    content_hash: str
+    packet_hash: str
+    title: str
+    predicate_id: str
+    family_id: str | None = None
+    cluster_id: str | None = None
+    run_id: str | None = Field(default=None, foreign_key="run.id")
+    replaces_rule_id: str | None = None
+    replaces_version: int | None = None
+    revoked_before: bool = False
+    rank: float = 0.0
+    created_at: datetime = time_field()
+    updated_at: datetime = time_field()
+
+
+class CandidateRevision(Row, table=True):
+    """One exact text with its evidence snapshot. Append-only.
+
+    ``content`` is what agents would receive (no figures); ``packet`` is what the reviewer sees.
+    ``author`` is a drafter's name or a user's id: who edited may not approve.
+    """
+
+    __tablename__ = "candidate_revision"
+    __table_args__ = (candidate_fk(),)
+
+    namespace: str = Field(primary_key=True)
+    candidate_id: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    run_id: str | None = None
+    content: dict[str, Any] = json_field()
+    content_hash: str
+    packet: dict[str, Any] = json_field()
+    packet_hash: str
+    author: str
+    drafter: str
+    mode: str
+    inputs: list[str] = json_field(list)
+    prompt_hash: str
+    cost: dict[str, Any] = json_field()
+    created_at: datetime = time_field()
+
+
+class Evidence(Row, table=True):
+    """Link from a candidate revision to an episode and its steps, with stance and independence group."""
+
+    __table_args__ = (
+        candidate_fk(),
+        episode_fk(),
+        one_of("stance", ("support", "counter"), "stance"),
+        sa.Index("ix_evidence_candidate", "namespace", "candidate_id", "number"),
+        sa.Index("ix_evidence_episode", "namespace", "episode_id"),
+    )
+
+    namespace: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    candidate_id: str
+    number: int
+    episode_id: str
+    step_ids: list[str] = json_field(list)
+    stance: str
+    group_id: str
+    stratum: str = ""
+    is_stale: bool = False
+
+
+class Conflict(Row, table=True):
+    """Two texts that cannot both be followed in one place. Both sides are kept."""
+
+    __table_args__ = (
+        sa.UniqueConstraint("namespace", "left_ref", "right_ref", "kind"),
+        one_of("state", ("open", "resolved"), "state"),
+    )
+
+    namespace: str = Field(primary_key=True, foreign_key="namespace.path")
+    id: str = Field(primary_key=True)
+    kind: str
+    left_ref: str
+    right_ref: str
+    detail: str
+    state: str = "open"
+    run_id: str | None = None
+    at: datetime = time_field()
+
+
+class Decision(Row, table=True):
+    """One reviewer's verdict on one exact content hash, with the packet hash they saw."""
+
+    __table_args__ = (
+        candidate_fk(),
+        one_of("verdict", ("approve", "reject"), "verdict"),
+        sa.Index(
+            "uq_decision_live",
+            "namespace",
+            "candidate_id",
+            "content_hash",
+            "reviewer_id",
+            unique=True,
+            sqlite_where=sa.text("voided_at IS NULL"),
+            postgresql_where=sa.text("voided_at IS NULL"),
+        ),
+    )
+
+    namespace: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    candidate_id: str
+    number: int
+    content_hash: str
+    packet_hash: str
+    verdict: str
+    reviewer_id: str = Field(foreign_key="user_account.id")
+    reason: str
+    at: datetime = time_field()
+    voided_at: datetime | None = time_field(nullable=True)
+    void_reason: str | None = None

@@ -1,0 +1,168 @@
+"""What one run did, reduced to what the contrast asks about; built once an episode, small enough to hold by the 100,000.
+
+Nothing here looks at the outcome.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from storage.ids import canonical_json
+from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, USER, Predicate
+from tasks.ingest.episode import Episode, Step
+
+LOOP_TOTAL = 3
+"""So many identical calls in one run are a loop; two in a row, with no other call between, are one already."""
+
+VALUE_LENGTH = 40
+ERROR_WORDS = 8
+
+SCALARS = (str, bool, int)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that came back with an error, and the calls made after it, each with its step."""
+
+    step: str
+    then: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Calls by key with (position, step id) of the first; loops, arguments and failures with the steps that show them.
+
+    ``arguments`` maps (call, argument, value) to a step; values are JSON scalars as JSON text, or a shape.
+    """
+
+    first: Mapping[str, tuple[int, str]]
+    loops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    failures: Mapping[tuple[str, str], Failure] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_facts(episode: Episode) -> Facts:
+    """Facts of an episode."""
+    calls = [step for step in episode.steps if step.kind == "tool_call" and step.name]
+    first: dict[str, tuple[int, str]] = {}
+    arguments: dict[tuple[str, str, str], str] = {}
+    for position, step in enumerate(calls):
+        first.setdefault(call_key(step), (position, step.id))
+        for argument, value in _scalars(step.arguments or {}):
+            arguments.setdefault((call_key(step), argument, value), step.id)
+    return Facts(
+        first=first,
+        loops=_loops(calls),
+        arguments=arguments,
+        failures=_failures(episode.steps, calls),
+        environment=dict(episode.environment),
+    )
+
+
+def call_key(step: Step) -> str:
+    """The agent's call by its name; the user's own apart from it."""
+    return f"{USER}{step.name}" if step.requestor == "user" else str(step.name)
+
+
+def error_signature(text: str) -> str:
+    """An error message without what differs from run to run: its first words, in lower case, numbers and ids out."""
+    first_line = next((line for line in text.splitlines() if line.strip()), "")
+    words = [word for word in re.split(r"[\s\"'`]+", first_line.casefold()) if word and not re.search(r"[\d/\\]", word)]
+    return " ".join(words[:ERROR_WORDS])[:80]
+
+
+def holds(predicate: Predicate, facts: Facts) -> bool | None:
+    """Whether the predicate is true of a run; None where it does not speak of such a run."""
+    parts, first = predicate.parts, facts.first
+    match predicate.kind:
+        case "call-present":
+            return parts[0] in first
+        case "missing-check":
+            check, before = first.get(parts[0]), first.get(parts[1])
+            return None if before is None else check is None or check[0] > before[0]
+        case "order":
+            one, two = first.get(parts[0]), first.get(parts[1])
+            return None if one is None or two is None else one[0] < two[0]
+        case "loop":
+            return parts[0] in facts.loops
+        case "recovery":
+            failure = facts.failures.get((parts[0], parts[1]))
+            return None if failure is None else parts[2] in failure.then
+        case "argument":
+            return None if parts[0] not in first else parts in facts.arguments or _absent(parts, facts)
+        case "environment":
+            version = facts.environment.get(parts[0])
+            return None if version is None else version == parts[1]
+
+
+def steps_that_show(predicate: Predicate, facts: Facts) -> list[str]:
+    """The step ids that carry the predicate in a run; empty where what it names is absent."""
+    parts = predicate.parts
+    match predicate.kind:
+        case "loop":
+            return list(facts.loops.get(parts[0], ()))
+        case "argument":
+            step = facts.arguments.get((parts[0], parts[1], parts[2]))
+            return [step] if step else _first_steps(parts[:1], facts)
+        case "recovery":
+            failure = facts.failures.get((parts[0], parts[1]))
+            return [] if failure is None else [failure.step, *([failure.then[parts[2]]] if parts[2] in failure.then else [])]
+        case "environment":
+            return []
+        case _:
+            return _first_steps(parts, facts)
+
+
+def _first_steps(calls: Iterable[str], facts: Facts) -> list[str]:
+    found = sorted(facts.first[call] for call in calls if call in facts.first)
+    return [step for _, step in found]
+
+
+def _absent(parts: tuple[str, ...], facts: Facts) -> bool:
+    """Whether the call was never made with the argument."""
+    if parts[2] != SHAPE_ABSENT:
+        return False
+    return not any(call == parts[0] and argument == parts[1] for call, argument, _ in facts.arguments)
+
+
+def _scalars(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name, value in arguments.items():
+        if value is None or value in ("", [], {}):
+            yield name, SHAPE_EMPTY
+        elif isinstance(value, SCALARS) and len(text := canonical_json(value).decode()) <= VALUE_LENGTH:
+            yield name, text
+        else:
+            yield name, "<other>"
+
+
+def _loops(calls: list[Step]) -> dict[str, tuple[str, ...]]:
+    """Calls made again with the same arguments: twice in a row, or ``LOOP_TOTAL`` times in all."""
+    places: dict[tuple[str, bytes], list[int]] = {}
+    for position, step in enumerate(calls):
+        said = canonical_json(step.arguments if step.arguments is not None else step.raw_arguments)
+        places.setdefault((call_key(step), said), []).append(position)
+    loops: dict[str, tuple[str, ...]] = {}
+    for (key, _), at in places.items():
+        in_a_row = any(after - before == 1 for before, after in zip(at, at[1:], strict=False))
+        if in_a_row or len(at) >= LOOP_TOTAL:
+            loops.setdefault(key, tuple(calls[position].id for position in at))
+    return loops
+
+
+def _failures(steps: list[Step], calls: list[Step]) -> dict[tuple[str, str], Failure]:
+    """First failure of each (call, error signature), with what was called after the error was seen."""
+    by_id = {step.id: (position, step) for position, step in enumerate(calls)}
+    failures: dict[tuple[str, str], Failure] = {}
+    for step in steps:
+        if step.kind != "observation" or not step.is_error or step.of not in by_id:
+            continue
+        position, failed = by_id[step.of]
+        then: dict[str, str] = {}
+        for later in calls[position + 1 :]:
+            then.setdefault(call_key(later), later.id)
+        failures.setdefault((call_key(failed), error_signature(step.text)), Failure(step.id, then))
+    return failures

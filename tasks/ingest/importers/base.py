@@ -1,0 +1,53 @@
+"""What every importer is, and what it hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from tasks.ingest.episode import Episode
+from tasks.ingest.source import Sample, Source
+
+
+class RecordFault(ValueError):
+    """A record that holds no episode; its text is the reason, in words for a person."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One episode as its source wrote it.
+
+    ``record`` is the raw record, whose bytes are the episode's identity. ``details`` are small facts about the
+    import (never text); ``line`` is where the record begins, where that is known.
+    """
+
+    episode: Episode
+    record: Any
+    line: int | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record that is not an episode: where, why, and its bytes where there are any."""
+
+    line: int | None
+    reason: str
+    data: bytes | None = None
+
+
+@runtime_checkable
+class Importer(Protocol):
+    """One format. Raise ``version`` when the same record would come out differently.
+
+    ``sniff`` returns a confidence from 0 (not mine) to 1 (certain), from content; a file's name may break a tie and
+    never decides. ``read`` yields every episode and every rejected record, and raises nothing for a bad record.
+    """
+
+    name: str
+    version: int
+
+    def sniff(self, sample: Sample) -> float: ...
+
+    def read(self, source: Source) -> Iterator[Imported | Rejected]: ...

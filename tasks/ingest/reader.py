@@ -1,0 +1,97 @@
+"""Paths as people type them, turned into open sources: files, folders, globs, ``.gz``, ``-`` for standard input."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tasks.ingest.source import Limits, Source, SourceBroken, why_unreadable
+
+GZIP_MAGIC = b"\x1f\x8b"
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A path that leads to no file, and why."""
+
+    path: str
+    reason: str
+
+
+def expand(paths: Iterable[str | Path]) -> Iterator[Path | Missing]:
+    """Each file once, in order: a folder is walked, a pattern is expanded, hidden files in a folder are left out."""
+    seen: set[Path] = set()
+    for given in paths:
+        for found in _expand_one(str(given)):
+            if isinstance(found, Missing):
+                yield found
+            elif (real := found.resolve()) not in seen:
+                seen.add(real)
+                yield found
+
+
+def _expand_one(given: str) -> Iterator[Path | Missing]:
+    path = Path(given).expanduser()
+    if given == "-":
+        yield Path("-")
+    elif path.is_dir():
+        files = sorted(_walk(path))
+        yield from files
+        if not files:
+            yield Missing(given, "the folder holds no files")
+    elif path.exists():
+        yield path
+    elif _WILD & set(given):
+        matches = sorted(glob.glob(str(path), recursive=True))
+        yield from (found for match in matches for found in _expand_one(match))
+        if not matches:
+            yield Missing(given, "no file matches this pattern")
+    else:
+        yield Missing(given, "no such file or folder")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(root) / name for name in names if not name.startswith("."))
+
+
+@contextmanager
+def open_source(path: Path, *, scope: str | None = None, limits: Limits | None = None) -> Iterator[Source]:
+    """The file as a source; gzip is recognised by its first bytes, whatever the name.
+
+    Source ids are scoped by the file's full path (or ``scope``), so that an edited file gives revisions, and two
+    files that share a base name do not.
+
+    Raises:
+        SourceBroken: if the file cannot be opened.
+    """
+    if str(path) == "-":
+        yield Source(_unzipped(sys.stdin.buffer), "stdin", "-", scope or "stdin", limits or Limits())
+        return
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SourceBroken("is not a regular file")
+        file = path.open("rb")
+    except OSError as error:
+        raise SourceBroken(why_unreadable(error)) from error
+    with file:
+        where = scope or str(path.resolve()).removesuffix(".gz")
+        yield Source(_unzipped(file), path.name, str(path), where, limits or Limits())
+
+
+def _unzipped(stream: BinaryIO) -> BinaryIO:
+    """The stream, through gzip where its first bytes say so. Bounds are the source's: it counts what comes out."""
+    peek = getattr(stream, "peek", None)
+    if peek is None or not peek(2).startswith(GZIP_MAGIC):
+        return stream
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))

@@ -1,0 +1,229 @@
+"""One thing to read episodes from: an open binary stream, looked at once, read once.
+
+A source is lines (each a JSON value), a document (one JSON value), or text (neither). The shape is found from the
+content. Lines are streamed; a document is held whole, up to a limit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, BinaryIO, Literal
+
+from tasks.ingest.jsontext import BOM, JsonFault, Parsed, decode, item_line, parse, salvage
+
+PEEKED_LINES = 20
+HEAD_CHARS = 4096
+
+
+class SourceBroken(Exception):
+    """The stream cannot be read to its end; says why. What came before it counts."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on what one source may cost, in bytes after decompression."""
+
+    total: int = 4 * 2**30
+    document: int = 512 * 2**20
+    line: int = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line and its number, from 1. ``fault`` is set where it was too long to hold."""
+
+    number: int
+    data: bytes
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A JSON value with its place, or the reason why there is none."""
+
+    line: int | None
+    value: Any = None
+    dirty: bool = False
+    fault: str | None = None
+    data: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What detection sees: the first values, the first characters, and the file name as a tie-break only."""
+
+    shape: Literal["lines", "document", "text", "empty"]
+    records: list[Any]
+    head: str
+    name: str
+
+
+@dataclass
+class Source:
+    """See the module. ``scope`` is what source ids are unique within; ``path`` is what messages call it."""
+
+    stream: BinaryIO
+    name: str
+    path: str
+    scope: str
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        self._ahead: deque[Line] = deque()
+        self._document: Parsed | None = None
+        self._text: str | None = None
+        self._fault: JsonFault | None = None
+        self._sample: Sample | None = None
+        self._number = 0
+        self._read = 0
+        self._broken: SourceBroken | None = None
+
+    def sample(self) -> Sample:
+        """Look at the beginning. May be called again; costs nothing then."""
+        if self._sample is None:
+            self._sample = self._look()
+        return self._sample
+
+    def records(self) -> Iterator[Record]:
+        """Every JSON value: one a line, or the one document.
+
+        Raises:
+            SourceBroken: after the last whole value, where the stream breaks off.
+        """
+        if self.sample().shape == "document":
+            assert self._document is not None
+            yield Record(1, self._document.value, self._document.dirty)
+            if self._fault is not None:
+                yield Record(self._fault.line, fault=self._fault.reason)
+        else:
+            yield from (_as_record(line) for line in self.lines() if line.fault or line.data.strip(b" \t\r\n\x00"))
+        if self._broken is not None:
+            raise self._broken
+
+    def line_of(self, index: int, key: str | None = None) -> int | None:
+        """The line where item ``index`` of the document's list (or of the list under ``key``) begins."""
+        return item_line(self._text, index, key) if self._text is not None else None
+
+    def lines(self) -> Iterator[Line]:
+        """Every line. A stream that breaks off ends the lines; ``records`` says so at its end."""
+        while self._ahead:
+            yield self._ahead.popleft()
+        yield from self._stream_lines()
+
+    def _look(self) -> Sample:
+        peeked = list(islice(self._stream_lines(), PEEKED_LINES))
+        filled = [line for line in peeked if line.data.strip() or line.fault]
+        if not filled:
+            self._ahead.extend(peeked)
+            return Sample("empty", [], "", self.name)
+        values = [record.value for record in map(_as_record, filled) if record.fault is None]
+        first_is_whole = _as_record(filled[0]).fault is None
+        objects = sum(isinstance(value, dict) for value in values)
+        if len(filled) == 1 and first_is_whole and isinstance(values[0], list):
+            return self._look_at_document(peeked)
+        if (first_is_whole and isinstance(values[0], dict | list)) or objects >= 2:
+            self._ahead.extend(peeked)
+            return Sample("lines", values, self._head(peeked), self.name)
+        return self._look_at_document(peeked)
+
+    def _look_at_document(self, peeked: list[Line]) -> Sample:
+        """The whole stream as one document; where it is none, what can be salvaged; else lines or text."""
+        held, size = list(peeked), sum(len(line.data) for line in peeked)
+        for line in self._stream_lines():
+            held.append(line)
+            size += len(line.data)
+            if size > self.limits.document:
+                self._broken = SourceBroken(f"one document of more than {self.limits.document:,} bytes: split it")
+                return Sample("text", [], self._head(peeked), self.name)
+        data = b"".join(line.data for line in held)
+        try:
+            self._document = parse(data)
+        except JsonFault as fault:
+            return self._look_at_broken(held, data, fault)
+        self._text = decode(data)
+        return Sample("document", [self._document.value], self._text[:HEAD_CHARS], self.name)
+
+    def _look_at_broken(self, held: list[Line], data: bytes, fault: JsonFault) -> Sample:
+        text = decode(data)
+        values = [record.value for record in map(_as_record, held) if isinstance(record.value, dict)]
+        saved = None if values else salvage(text)
+        if saved is not None:
+            self._document, self._fault, self._text = Parsed(saved.value, dirty=True), saved.fault, text
+            return Sample("document", [saved.value], text[:HEAD_CHARS], self.name)
+        self._ahead.extend(held)
+        self._fault = fault
+        return Sample("lines" if values else "text", values[:PEEKED_LINES], text[:HEAD_CHARS], self.name)
+
+    @property
+    def fault(self) -> str | None:
+        """Why the whole is not JSON, where a document was tried."""
+        return None if self._fault is None else f"line {self._fault.line}: {self._fault.reason}"
+
+    @property
+    def broken(self) -> SourceBroken | None:
+        """Why the stream could not be read to its end, once that is known."""
+        return self._broken
+
+    def _head(self, lines: list[Line]) -> str:
+        return decode(b"".join(line.data for line in lines)[: HEAD_CHARS * 4])[:HEAD_CHARS]
+
+    def _stream_lines(self) -> Iterator[Line]:
+        while (line := self._next_line()) is not None:
+            yield line
+
+    def _next_line(self) -> Line | None:
+        data = self._pull()
+        if not data:
+            return None
+        self._number += 1
+        if self._number == 1:
+            data = data.removeprefix(BOM)
+        if len(data) <= self.limits.line or data.endswith(b"\n"):
+            return Line(self._number, data)
+        while data and not data.endswith(b"\n"):
+            data = self._pull()
+        return Line(self._number, b"", f"a line of more than {self.limits.line:,} bytes")
+
+    def _pull(self) -> bytes:
+        """The next piece up to a line's end; empty at the end or where the stream breaks."""
+        if self._broken is not None:
+            return b""
+        try:
+            data = self.stream.readline(self.limits.line + 1)
+        except (OSError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            self._broken = SourceBroken(why_unreadable(error), self._number + 1)
+            return b""
+        self._read += len(data)
+        if self._read > self.limits.total:
+            self._broken = SourceBroken(f"more than {self.limits.total:,} bytes: split it", self._number + 1)
+            return b""
+        return data
+
+
+def why_unreadable(error: Exception) -> str:
+    """An error of the stream in words."""
+    if isinstance(error, EOFError):
+        return "the compressed data ends early (a truncated .gz); what came before was kept"
+    if isinstance(error, zlib.error | gzip.BadGzipFile):
+        return "the compressed data is damaged (not gzip, or changed); what came before was kept"
+    return f"cannot be read: {error.strerror if isinstance(error, OSError) and error.strerror else error}"
+
+
+def _as_record(line: Line) -> Record:
+    if line.fault:
+        return Record(line.number, fault=line.fault)
+    try:
+        parsed = parse(line.data)
+    except JsonFault as fault:
+        return Record(line.number, fault=fault.reason, data=line.data)
+    return Record(line.number, parsed.value, parsed.dirty)

@@ -1,0 +1,1 @@
+"""What the three worlds share: state, tools, traces, scripted agents, planted habits. Pure; imports nothing of ours."""
