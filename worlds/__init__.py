@@ -8,7 +8,7 @@ need a single task, a forced choice or a state rebuilt from calls.
 from worlds.engine.habits import Choice, PlantedHabit, Predicate
 from worlds.engine.policies import POLICIES, Policy
 from worlds.engine.rules import FixedMemory, Memory, Rule
-from worlds.engine.run import Run, Setting, replay, run
+from worlds.engine.run import Run, Setting, calls_that_ran, replay, run
 from worlds.engine.world import Task, Verdict, World
 from worlds.generate import WORLDS, generate, planted
 
@@ -27,6 +27,7 @@ __all__ = [
     "Task",
     "Verdict",
     "World",
+    "calls_that_ran",
     "generate",
     "planted",
     "replay",

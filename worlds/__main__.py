@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -25,10 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             _write_lines(sys.stdout, _truth(options.world or list(WORLDS)))
             return 0
         _write(options.out, _episodes(options), options.seed)
+    except BrokenPipeError:
+        # The reader has seen enough (``| head``). Closing standard output quietly is all that is left to do.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as problem:
         parser.error(str(problem))
-    except BrokenPipeError:
-        return 0
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,6 +32,15 @@ class _Turn:
     key: str
     policy: Policy
     session_id: str
+    release: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    confound: frozenset[str]
+    task_keys: bool
+    memory: Memory | None
+    crew: Sequence[Policy]
     release: str
 
 
@@ -69,10 +78,8 @@ def generate(
     if start.tzinfo is None:
         raise ValueError(f"start needs a zone: {start.isoformat()} has none; add tzinfo=UTC")
     crew = policies(None if agents is None else tuple(agents))
-    reader = memory if memory is None or hasattr(memory, "rules") else FixedMemory(memory)
-    return _stream(
-        seed, episodes, [WORLDS[name] for name in worlds], start, frozenset(confound), task_keys, reader, crew, release
-    )
+    options = _Options(frozenset(confound), task_keys, _reader(memory), crew, release)
+    return _stream(seed, episodes, [WORLDS[name] for name in worlds], start.astimezone(UTC), options)
 
 
 def planted(worlds: Collection[str] = tuple(WORLDS)) -> list[PlantedHabit]:
@@ -81,25 +88,23 @@ def planted(worlds: Collection[str] = tuple(WORLDS)) -> list[PlantedHabit]:
     return [habit for name in worlds for habit in WORLDS[name].habits]
 
 
+def _reader(memory: Memory | Iterable[Any] | None) -> Memory | None:
+    if memory is None or isinstance(memory, Memory):
+        return memory
+    return FixedMemory(memory)
+
+
 def _stream(
-    seed: int,
-    episodes: int,
-    worlds: Sequence[World],
-    start: datetime,
-    confound: frozenset[str],
-    task_keys: bool,
-    memory: Memory | None,
-    crew: Sequence[Policy],
-    release: str,
+    seed: int, episodes: int, worlds: Sequence[World], clock: datetime, options: _Options
 ) -> Iterator[dict[str, Any]]:
-    clock = start.astimezone(UTC)
-    for index, turn in enumerate(_turns(seed, episodes, worlds, crew, release)):
+    for index, turn in enumerate(_turns(seed, episodes, worlds, options.crew, options.release)):
         rng = random.Random(f"{seed}/{index}")
         task = turn.world.task(turn.key, rng)
-        setting = Setting(turn.release, confound)
-        done = run(turn.world, task, turn.policy, rng, setting, memory=memory, session_id=turn.session_id)
+        setting = Setting(turn.release, options.confound)
+        done = run(turn.world, task, turn.policy, rng, setting, memory=options.memory, session_id=turn.session_id)
         ended = clock + timedelta(seconds=4 * len(done.steps))
-        yield _episode(f"{turn.world.name}-{seed}-{index:06d}", turn, task, done, clock, ended, task_keys)
+        episode = _episode(f"{turn.world.name}-{seed}-{index:06d}", turn, task, done, clock, ended)
+        yield {**episode, "task_key": task.key} if options.task_keys else episode
         clock += timedelta(seconds=random.Random(f"{seed}/{index}/pause").randint(20, 240))
 
 
@@ -109,16 +114,14 @@ def _turns(seed: int, episodes: int, worlds: Sequence[World], crew: Sequence[Pol
     decks: dict[str, list[str]] = {world.name: [] for world in worlds}
     session, last = 0, None
     for index in range(episodes):
-        world = worlds[index % len(worlds)] if last is None or rng.random() >= SAME_SESSION else last.world
-        deck = decks[world.name] or _shuffled(rng, world)
-        decks[world.name] = deck[1:]
-        policy = rng.choice(crew)
-        position = _release_position(rng, release)
-        if last is not None and world is last.world and (index % len(worlds) != worlds.index(world)):
-            policy, position = last.policy, world.releases.index(last.release)
-        else:
-            session += 1
-        last = _Turn(world, deck[0], policy, f"s-{seed}-{session:05d}", world.releases[position])
+        stays = rng.random() < SAME_SESSION
+        policy, position = rng.choice(crew), _release_position(rng, release)
+        if last is None or not stays:
+            world, session = worlds[index % len(worlds)], session + 1
+            last = _Turn(world, "", policy, f"s-{seed}-{session:05d}", world.releases[position])
+        deck = decks[last.world.name] or _shuffled(rng, last.world)
+        decks[last.world.name] = deck[1:]
+        last = replace(last, key=deck[0])
         yield last
 
 
@@ -133,11 +136,9 @@ def _release_position(rng: random.Random, release: str) -> int:
     return drawn if release == "mixed" else RELEASES.index(release)
 
 
-def _episode(
-    episode_id: str, turn: _Turn, task: Task, done: Run, started: datetime, ended: datetime, task_keys: bool
-) -> dict[str, Any]:
+def _episode(episode_id: str, turn: _Turn, task: Task, done: Run, started: datetime, ended: datetime) -> dict[str, Any]:
     success = done.verdict.success
-    episode: dict[str, Any] = {
+    return {
         "id": episode_id,
         "task": task.text,
         "session_id": turn.session_id,
@@ -154,7 +155,6 @@ def _episode(
         "steps": done.steps,
         "metadata": {"checker": done.verdict.reason},
     }
-    return {**episode, "task_key": task.key} if task_keys else episode
 
 
 def _iso(moment: datetime) -> str:

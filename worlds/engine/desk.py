@@ -15,6 +15,8 @@ from worlds.engine.tool import Tool, ToolError
 FAULT_RATE = 0.03
 """How often a read times out; the back offices of real shops do, and agents ask once more."""
 
+TIMED_OUT = "Error [upstream_timeout]: The service did not answer in 5 s. Retry."
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -60,7 +62,7 @@ class Desk:
         tool = self._tools[name]
         if not tool.writes and self._rng.random() < FAULT_RATE:
             call_id = self._record_call(name, arguments, {})
-            self._observe(call_id, "Error [upstream_timeout]: The service did not answer in 5 s. Retry.", error=True)
+            self._observe(call_id, TIMED_OUT, error=True)
         return self._run(tool, arguments, {})
 
     def user_call(self, name: str, **arguments: Any) -> Reply:

@@ -13,6 +13,10 @@ from typing import Any
 Predicate = Mapping[str, str]
 
 
+SECOND = 0.7
+"""Frequency of a habit in tasks that another habit spoils already: both stay visible."""
+
+
 def call_present(call: str) -> Predicate:
     return {"kind": "call-present", "call": call}
 
@@ -37,9 +41,20 @@ def argument(call: str, name: str, value: str) -> Predicate:
     return {"kind": "argument", "call": call, "argument": name, "value": value}
 
 
-def bare(predicate: Predicate) -> dict[str, str]:
-    """The act itself, without the advice on it (``direction``) and where it was found (``family``)."""
-    return {key: value for key, value in predicate.items() if key not in ("direction", "family")}
+def same_act(claim: Predicate, known: Predicate) -> bool:
+    """Whether a claim speaks of a known act; its ``direction`` and ``family`` are not looked at.
+
+    Leaves room for how a claim was read off a trace: a value as JSON text, an error as the message around its code.
+    """
+    if any(key not in claim for key in known):
+        return False
+    return all(_same_part(key, str(claim[key]), value) for key, value in known.items())
+
+
+def _same_part(key: str, claimed: str, known: str) -> bool:
+    if key == "error":
+        return known in claimed
+    return claimed.strip('"') == known if key == "value" else claimed == known
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +70,17 @@ class Choice:
 
     def side(self, predicate: Predicate) -> bool | None:
         """True if ``predicate`` describes taking the choice, False if not taking it, None if it is about neither."""
-        act = bare(predicate)
-        if act in self.taken:
+        if any(same_act(predicate, known) for known in self.taken):
             return True
-        return False if act in self.untaken else None
+        return False if any(same_act(predicate, known) for known in self.untaken) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A call that does no good and no harm. ``when``: ``hard`` (made on hard tasks), ``agent`` (a habit of some
-    agents) or ``noise``. ``last``: after the work, else while looking around. Each is a choice too, so that a wrong rule about it is obeyed like any other.
+    """A call that does no good and no harm. Each is a choice too, so a wrong rule about it is obeyed like any other.
+
+    ``when``: ``hard`` (made on hard tasks), ``agent`` (a habit of some agents) or ``noise``.
+    ``last``: made after the work, else while looking around.
     """
 
     call: str
@@ -75,7 +91,8 @@ class Aside:
 
     @property
     def choice(self) -> Choice:
-        return Choice(self.call, taken=(call_present(self.call),))
+        name = f"user:{self.call}" if self.by_user else self.call
+        return Choice(self.call, taken=(call_present(name),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +100,8 @@ class PlantedHabit:
     """The declared truth about one bad habit: taking ``choice`` spoils the final state, by the rules of the world.
 
     ``applies_to`` and ``exceptions`` are task keys: where taking it does harm, and where it is the right act.
-    ``harm`` is the chance that taking it spoils a run that would have succeeded. ``releases`` are the releases
-    of the world in which that holds.
+    ``harm`` is the least chance that taking it spoils a run that would have succeeded. ``releases`` are the releases
+    of the world in which that holds. ``frequency`` scales how often agents fall into it.
     """
 
     world: str
@@ -94,6 +111,7 @@ class PlantedHabit:
     exceptions: tuple[str, ...]
     harm: float
     releases: tuple[str, ...]
+    frequency: float = 1.0
 
     @property
     def id(self) -> str:
@@ -117,8 +135,36 @@ class PlantedHabit:
 
     def matches(self, predicate: Predicate) -> bool:
         """Whether a finding states this habit with the right advice. ``family`` is not looked at."""
-        claim = {key: value for key, value in predicate.items() if key != "family"}
-        return claim in self.statements
+        side = self.choice.side(predicate)
+        return side is not None and predicate.get("direction") == ("avoid" if side else "do")
+
+    def restates(self, predicate: Predicate) -> bool:
+        """Whether a finding is this habit in roundabout words: it turns on a call that only the habit decides on.
+
+        "``get_order`` before ``check_stock``: do" turns on ``check_stock`` being there. Graders that count findings
+        call such a one redundant, not false.
+        """
+        if self.matches(predicate):
+            return True
+        wanted = predicate.get("direction") == "do"
+        return any(
+            shown is not None and (shown == wanted) != harmful
+            for call, harmful in self._telltales().items()
+            if (shown := _shows(predicate, call)) is not None
+        )
+
+    def _telltales(self) -> dict[str, bool]:
+        """Calls that are made only when the choice is taken (True), or only when it is not (False)."""
+        sides = ((True, self.choice.taken), (False, self.choice.untaken))
+        return {p["call"]: side for side, group in sides for p in group if p["kind"] == "call-present"}
+
+
+def _shows(predicate: Predicate, call: str) -> bool | None:
+    """Whether the predicate says that ``call`` is made (True) or left out (False); None if it is not about it."""
+    if predicate["kind"] == "missing-check" and predicate["check"] == call:
+        return False
+    made = {key: value for key, value in predicate.items() if key in ("call", "first", "then", "before")}
+    return True if call in made.values() else None
 
 
 def _named_by_remedy(choice: Choice) -> bool:

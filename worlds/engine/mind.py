@@ -15,8 +15,12 @@ from worlds.engine.habits import Aside
 from worlds.engine.policies import Policy
 from worlds.engine.rules import Advice
 
-SLIP_RATES: Mapping[str, float] = {"easy": 0.04, "medium": 0.16, "hard": 0.58}
+SLIP_RATES: Mapping[str, float] = {"easy": 0.02, "medium": 0.05, "hard": 0.86}
 """How often a task of this difficulty is spoilt by acting on the wrong record, whatever else the agent does."""
+
+
+SLIP = "slip"
+"""Name under which the slip can be forced or ruled out, beside the choices of a world."""
 
 
 @dataclass(slots=True)
@@ -62,7 +66,7 @@ class Mind:
 
     def slip(self, right: str, wrong: str) -> str:
         """The record the agent acts on."""
-        return wrong if self.slipping else right
+        return wrong if self.forced.get(SLIP, self.slipping) else right
 
 
 def make_mind(
@@ -74,5 +78,5 @@ def make_mind(
     """
     draws = {choice: rng.random() for choice in rates}
     obedient = {choice: rng.random() < policy.obeys for choice in rates}
-    slip = min(0.85, SLIP_RATES[difficulty] * policy.slip) if clumsy else SLIP_RATES[difficulty]
+    slip = min(0.95, SLIP_RATES[difficulty] * policy.slip) if clumsy else SLIP_RATES[difficulty]
     return Mind(desk, draws, rates, obedient, rng.random() < slip)

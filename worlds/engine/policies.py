@@ -26,15 +26,15 @@ class Policy:
         return self.favourites.get(choice, self.habit_rate)
 
 
-_BAD_HABITS = {"express-shipping": 0.9, "cancel-on-request": 0.9, "factory-reset": 0.9}
+_BAD_HABITS = {"express-shipping": 0.8, "cancel-on-request": 0.8, "factory-reset": 0.8}
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("careful", "2.3.0", habit_rate=0.2),
-        Policy("hasty", "1.4.1", habit_rate=0.65, slip=2.5),
-        Policy("stubborn", "1.9.2", habit_rate=0.4, favourites=_BAD_HABITS),
-        Policy("reader", "3.0.0", habit_rate=0.55, reads_memory=True),
+        Policy("careful", "2.3.0", habit_rate=0.3),
+        Policy("hasty", "1.4.1", habit_rate=0.6, slip=4.0),
+        Policy("stubborn", "1.9.2", habit_rate=0.45, favourites=_BAD_HABITS),
+        Policy("reader", "3.0.0", habit_rate=0.5, reads_memory=True),
     )
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from worlds.engine.habits import Choice, Predicate
 
@@ -17,6 +17,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]+")
 _NEGATIVE = re.compile(r"\b(avoid|do not|don't|never|not|stop|rather than|instead of|without)\b", re.IGNORECASE)
 
 
+@runtime_checkable
 class Memory(Protocol):
     """Whatever answers with rules: the published client, or a list wrapped in :class:`FixedMemory`."""
 
@@ -94,9 +95,9 @@ def understand(rules: Sequence[Rule], choices: Iterable[Choice]) -> dict[str, Ad
 
 
 def _verdict(rule: Rule, choice: Choice) -> bool | None:
-    if rule.predicate is not None:
+    if rule.predicate is not None and rule.predicate.get("direction") in ("do", "avoid"):
         side = choice.side(rule.predicate)
-        return None if side is None else side == (rule.predicate.get("direction") == "do")
+        return None if side is None else side == (rule.predicate["direction"] == "do")
     for line in rule.guidance:
         heard = _heard(line, choice)
         if heard is not None:

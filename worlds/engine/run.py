@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from worlds.engine.desk import Desk
+from worlds.engine.desk import TIMED_OUT, Desk
 from worlds.engine.habits import Aside
 from worlds.engine.mind import Mind, make_mind
 from worlds.engine.policies import Policy
@@ -18,7 +18,7 @@ from worlds.engine.world import Task, Verdict, World
 
 EVEN_RATE = 0.4
 """How often a harmless call is made where nothing confounds it."""
-BY_DIFFICULTY: Mapping[str, float] = {"easy": 0.06, "medium": 0.3, "hard": 0.88}
+BY_DIFFICULTY: Mapping[str, float] = {"easy": 0.05, "medium": 0.08, "hard": 0.94}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def run(
 ) -> Run:
     """Let ``policy`` work on ``task``. ``task.state`` is left as it was.
 
-    ``forced`` fixes choices by id whatever the agent would do: that is how the effect of a habit is measured.
+    ``forced`` fixes choices by id (and ``slip``) whatever the agent would do: so the effect of a habit is measured.
     """
     desk = Desk(copy_state(task.state), world.tools, setting.release, rng)
     rates = _rates(world, task, policy, setting.confound)
@@ -66,8 +66,17 @@ def run(
     return Run(desk.steps, desk.state, world.check(task, desk.state))
 
 
+def calls_that_ran(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The tool calls of a trace that reached their tool: all but those that timed out on the way."""
+    steps = list(steps)
+    lost = {step["of"] for step in steps if step["kind"] == "observation" and step["text"] == TIMED_OUT}
+    return [step for step in steps if step["kind"] == "tool_call" and step["id"] not in lost]
+
+
 def replay(world: World, state: State, calls: Iterable[Mapping[str, Any]], release: str) -> State:
-    """The state after these calls (``name``, ``arguments``), refused ones changing nothing. ``state`` is not touched.
+    """The state after these calls (``name``, ``arguments``); ``state`` itself is left as it was.
+
+    With :func:`calls_that_ran` of a whole trace, its final state.
 
     Raises:
         KeyError: the world has no such tool.
@@ -83,7 +92,7 @@ def replay(world: World, state: State, calls: Iterable[Mapping[str, Any]], relea
 
 def _rates(world: World, task: Task, policy: Policy, confound: Collection[str]) -> dict[str, float]:
     """The chance of each choice of the world, in the world's order."""
-    rates = {habit.id: policy.rate(habit.id) for habit in world.habits}
+    rates = {habit.id: habit.frequency * policy.rate(habit.id) for habit in world.habits}
     return rates | {aside.call: _aside_rate(aside, task.difficulty, policy, confound) for aside in world.asides}
 
 

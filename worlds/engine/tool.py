@@ -1,4 +1,4 @@
-"""Tools: named functions over the state. A refused call raises :class:`ToolError` and changes nothing."""
+"""Tools: named functions over the state. A refused call raises :class:`ToolError`."""
 
 from __future__ import annotations
 

@@ -67,7 +67,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One tool world. ``component`` and ``releases`` are what an episode's ``environment`` names; the first is current."""
+    """One tool world.
+
+    ``component`` and one of ``releases`` (current, next) are what an episode's ``environment`` names.
+    """
 
     name: str
     component: str

@@ -1,4 +1,4 @@
-"""How the scripted agents go about each kind of shopping task. They see the facts and the tools' answers, nothing else."""
+"""How the scripted agents go about each kind of shopping task, seeing only the facts and the tools' answers."""
 
 from __future__ import annotations
 

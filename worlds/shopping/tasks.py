@@ -5,19 +5,19 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from worlds.engine.state import State, unchanged
+from worlds.engine.state import Row, State, unchanged
 from worlds.engine.wording import PEOPLE, Voice, number
 from worlds.engine.world import Spec, Task, Verdict, verdict
 from worlds.shopping.tools import SHIPPING
 
 VARIANTS = ("black", "navy", "olive", "sand", "rust", "plum", "teal", "ivory", "slate", "amber")
-OUT_OF_STOCK = 0.78
+OUT_OF_STOCK = 0.9
 """How often the wished variant of an exchange is gone."""
-TIGHT_BUDGET = 0.75
-"""How often the budget has no room for express shipping."""
-LAST_PIECE = 0.85
+TIGHT_BUDGET = {"buy": 0.92, "replace": 0.45}
+"""How often the budget has no room for express shipping, by kind of task."""
+LAST_PIECE = 0.92
 """How often the new variant of a replacement is a piece put aside for this customer."""
-TOMORROW = 0.85
+TOMORROW = 0.65
 """How often a gift that has to be there tomorrow would be late by standard shipping."""
 
 
@@ -29,7 +29,7 @@ def build(spec: Spec, rng: random.Random, voice: Voice) -> Task:
     price = rng.randint(18, 90)
     urgent = bool(spec.details.get("urgent"))
     late = urgent and rng.random() < TOMORROW
-    tight = not urgent and rng.random() < TIGHT_BUDGET
+    tight = not urgent and rng.random() < TIGHT_BUDGET.get(spec.kind, 0.0)
     facts: dict[str, Any] = {
         "name": person.name, "email": person.email, "order": number(rng, "L"), "product": product,
         "old": old, "wish": wish, "fallback": fallback, "neighbour": neighbour,
@@ -88,18 +88,18 @@ def _check_new_order(task: Task, final: State) -> Verdict:
 def _database(rng: random.Random, facts: dict[str, Any], price: int, kind: str) -> State:
     product, order = facts["product"], facts["order"]
     delivered = "delivered" if kind in ("exchange", "return") else "placed"
-    stock = {f"{product}/{v}": {"left": rng.randint(2, 30), "price": price} for v in VARIANTS}
+    stock: dict[str, Row] = {f"{product}/{v}": {"left": rng.randint(2, 30), "price": price} for v in VARIANTS}
     wish = stock[f"{product}/{facts['wish']}"]
     if kind == "exchange" and rng.random() < OUT_OF_STOCK:
         wish["left"] = 0
     if kind == "replace" and rng.random() < LAST_PIECE:
         wish.update(left=1, aside_for="C1")
-    other = number(rng, "L")
+    other, bought = number(rng, "L"), {"customer": "C1", "shipping": "standard"}
     return {
         "customers": {"C1": {"name": facts["name"], "email": facts["email"]}},
         "orders": {
-            order: {"customer": "C1", "status": delivered, "shipping": "standard", "total": price + SHIPPING["standard"]},
-            other: {"customer": "C1", "status": "shipped", "shipping": "standard", "total": rng.randint(10, 200)},
+            order: {**bought, "status": delivered, "total": price + SHIPPING["standard"]},
+            other: {**bought, "status": "shipped", "total": rng.randint(10, 200)},
         },
         "items": {
             f"{order}-1": {"order": order, "product": product, "variant": facts["old"], "status": delivered},

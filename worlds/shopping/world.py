@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from worlds.engine.habits import (
+    SECOND,
     Aside,
     Choice,
     PlantedHabit,
@@ -31,32 +32,36 @@ _EXCHANGE = {
     "desk lamp": ("medium", "the lamp's shade clashes with everything else on my desk"),
     "yoga mat": ("medium", "the mat is slippery and my yoga teacher laughed at it"),
     "hiking backpack": ("medium", "the backpack's hip belt rubs on long hikes"),
-    "mug set": ("hard", "two mugs of the set don't match the saucers, it's \"almost\" the same glaze"),
-    "wool scarf": ("hard", "the scarf's wool bled onto a shirt"),
+    "mug set": ("medium", "two mugs of the set don't match the saucers, it's \"almost\" the same glaze"),
     "bed linen": ("hard", "the linen looks different on the bed than on your photos"),
 }
 _BUY = {
+    "standing desk": ("easy", "a desk that goes up and down, for my back"),
+    "board game": ("easy", "the board game everyone at work talks about"),
     "picture frame": ("easy", "a frame for my grandmother's portrait"),
     "garden hose": ("medium", "the hose for watering the tomatoes in the garden"),
-    "cast-iron pan": ("hard", "the cast-iron pan for an induction hob"),
+    "cast-iron pan": ("medium", "the cast-iron pan for an induction hob"),
     "puzzle box": ("medium", "the puzzle box, a birthday gift that has to be here by tomorrow"),
 }
 _REPLACE = {
     "winter coat": ("easy", "I clicked the wrong coat in the size-and-colour list"),
     "sofa cover": ("easy", "my partner has measured the sofa again and hates that cover"),
     "phone case": ("medium", "that phone case is for last year's model"),
-    "bath towels": ("medium", "the bathroom is being retiled, so the towels should match"),
-    "picnic blanket": ("hard", "the blanket is for a picnic of my sister's club, in the club's colours"),
+    "picnic blanket": ("medium", "the blanket is for a picnic of my sister's club, in the club's colours"),
     "travel trunk": ("hard", "the trunk must look different from my brother's on the luggage belt"),
 }
 _RETURN = {
-    "alarm clock": ("easy", "the clock ticks so loudly that nobody needs the alarm"),
-    "toy crane": ("medium", "the crane lost its hook and the child lost interest in the toy"),
+    "alarm clock": ("hard", "the clock ticks so loudly that nobody needs the alarm"),
+    "toy crane": ("hard", "the crane lost its hook and the child lost interest in the toy"),
+    "wool scarf": ("hard", "the scarf's wool bled onto a shirt"),
+    "radio": ("hard", "the radio only gets one station, and it's the wrong one"),
 }
 _EXCHANGE_WORDS = (
-    "I'd like to exchange the {product} from order {order}, because %s. Could I get {wish} instead of {old}? If {wish} is gone, {fallback} is fine.",
+    "I'd like to exchange the {product} from order {order}, because %s. "
+    "Could I get {wish} instead of {old}? If {wish} is gone, {fallback} is fine.",
     "Order {order}: please swap the {product} I received ({old}) for {wish} - %s. Second choice would be {fallback}.",
-    "My {product} in {old} arrived with order {order}, but %s. I want the {wish} one in exchange; {fallback} only if {wish} is sold out.",
+    "My {product} in {old} arrived with order {order}, but %s. "
+    "I want the {wish} one in exchange; {fallback} only if {wish} is sold out.",
 )
 _BUY_WORDS = (
     "I would like to buy %s: the {product} in {wish}, please. Keep it under {budget} euros with everything.",
@@ -64,9 +69,11 @@ _BUY_WORDS = (
     "Please place an order: {product}, {wish}. It is %s. My budget is {budget} euros all in.",
 )
 _REPLACE_WORDS = (
-    "Order {order} has not been sent yet. I need the {product} in {wish}, not {old}, since %s. No more than {budget} euros in all, please.",
+    "Order {order} has not been sent yet. I need the {product} in {wish}, not {old}, since %s. "
+    "No more than {budget} euros in all, please.",
     "Please replace the {product} of order {order} by the {wish} one: %s. I can spend {budget} euros with delivery.",
-    "About order {order}: instead of the {old} {product} I want {wish}. Reason: %s. Budget {budget} euros, delivery included.",
+    "About order {order}: instead of the {old} {product} I want {wish}. "
+    "Reason: %s. Budget {budget} euros, delivery included.",
 )
 _RETURN_WORDS = (
     "I want to send back the {product} from order {order}: %s.",
@@ -119,7 +126,7 @@ _HABITS = (
         why="express shipping breaks the budget the customer named",
         applies_to=keys_of(_SPECS, "buy", "replace", without=_URGENT),
         exceptions=_URGENT,
-        harm=tasks.TIGHT_BUDGET,
+        harm=tasks.TIGHT_BUDGET["replace"],
         releases=_RELEASES,
     ),
     PlantedHabit(
@@ -134,6 +141,7 @@ _HABITS = (
         exceptions=(),
         harm=tasks.LAST_PIECE,
         releases=_RELEASES,
+        frequency=SECOND,
     ),
 )
 
@@ -152,7 +160,7 @@ SHOPPING = World(
     },
     habits=_HABITS,
     asides=(
-        Aside("list_promotions", lambda facts: {}, when="agent"),
+        Aside("list_promotions", lambda _facts: {}, when="agent"),
         Aside("list_reviews", lambda facts: {"product": facts["product"]}, when="noise"),
         Aside("add_note", lambda facts: {"text": f"Asked about {facts['product']}"}, when="hard"),
         Aside("transfer_to_human", lambda facts: {"reason": f"Follow up with {facts['name']}"}, when="hard", last=True),

@@ -1,4 +1,4 @@
-"""How the scripted agents go about each kind of support task. They see the facts and the tools' answers, nothing else."""
+"""How the scripted agents go about each kind of support task, seeing only the facts and the tools' answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from worlds.engine.world import Facts
 
 
 def outage(desk: Desk, mind: Mind, facts: Facts) -> None:
-    desk.plan("Find the line, see what state it is in, bring it back, close the ticket.")
+    desk.plan("Find the line, see what state it is in, bring it back, test it.")
     line = _line(desk, mind, facts)
     desk.call("get_line_status", line=line)
     mind.look_around(facts)
@@ -16,7 +16,7 @@ def outage(desk: Desk, mind: Mind, facts: Facts) -> None:
         desk.call("factory_reset", line=line)
     else:
         desk.call("refresh_line", line=line)
-    _close(desk, mind, facts)
+    desk.call("test_line", line=line)
 
 
 def billing(desk: Desk, mind: Mind, facts: Facts) -> None:
@@ -29,7 +29,9 @@ def billing(desk: Desk, mind: Mind, facts: Facts) -> None:
     reply = desk.call("refund_charge", charge=charge, amount=facts["amount"])
     if reply.error == "invoice_locked":
         _after_lock(desk, mind, facts, charge)
-    _close(desk, mind, facts)
+    if not mind.takes("close-unconfirmed"):
+        desk.call("check_with_customer", ticket=facts["ticket"])
+    desk.call("close_ticket", ticket=facts["ticket"])
 
 
 def contact(desk: Desk, mind: Mind, facts: Facts) -> None:
@@ -51,9 +53,3 @@ def _after_lock(desk: Desk, mind: Mind, facts: Facts, charge: str) -> None:
         desk.call("refund_charge", charge=charge, amount=facts["amount"])
     elif desk.call("refund_charge", charge=charge, amount=facts["amount"]).error:
         desk.call("refund_charge", charge=charge, amount=facts["amount"])
-
-
-def _close(desk: Desk, mind: Mind, facts: Facts) -> None:
-    if not mind.takes("close-unconfirmed"):
-        desk.call("confirm_with_customer", ticket=facts["ticket"])
-    desk.call("close_ticket", ticket=facts["ticket"])

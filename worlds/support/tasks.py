@@ -9,15 +9,15 @@ from worlds.engine.state import State, unchanged
 from worlds.engine.wording import PEOPLE, Voice, number
 from worlds.engine.world import Spec, Task, Verdict, verdict
 
-OWN_CONFIG = 0.8
+OWN_CONFIG = 0.92
 """How often a line has a configuration of its own that a reset would wipe."""
-HANGS = 0.85
+HANGS = 0.65
 """How often a modem hangs in its update, in the tasks where that is the complaint."""
-LOCKED = 0.92
+LOCKED = 0.96
 """How often a settlement has locked the invoice."""
-LONG_LOCK = 0.9
+LONG_LOCK = 0.95
 """How often the lock outlasts three tries."""
-WANTS_WORD = 0.68
+WANTS_WORD = 0.88
 """How often a customer wants to be asked before their ticket is closed."""
 
 
@@ -44,7 +44,6 @@ def check_outage(task: Task, final: State) -> Verdict:
         (not unchanged(task.state, final, "lines", goal["other"]), "another line was touched"),
         (after["status"] != "up", "the line is still down"),
         (after["config"] != before["config"], "the customer's configuration is gone"),
-        _ticket_not_closed(task, final),
     )
 
 

@@ -44,6 +44,12 @@ def factory_reset(state: State, release: str, *, line: str) -> dict[str, Any]:
     return {"line": line, "reset": True}
 
 
+def test_line(state: State, release: str, *, line: str) -> dict[str, Any]:
+    """A synthetic packet to the exchange: it answers for the copper, and not for what the customer had set up."""
+    find(state, "lines", line, "line")
+    return {"line": line, "loss": "0 %"}
+
+
 def get_invoice(state: State, release: str, *, invoice: str) -> dict[str, Any]:
     row = find(state, "invoices", invoice, "invoice")
     charges = [{"charge": key, **row} for key, row in state["charges"].items() if row["invoice"] == invoice]
@@ -67,7 +73,7 @@ def release_invoice(state: State, release: str, *, invoice: str) -> dict[str, An
     return {"invoice": invoice, "locked": False}
 
 
-def confirm_with_customer(state: State, release: str, *, ticket: str) -> dict[str, Any]:
+def check_with_customer(state: State, release: str, *, ticket: str) -> dict[str, Any]:
     find(state, "tickets", ticket, "ticket")["confirmed"] = True
     return {"ticket": ticket, "customer": "saw the message"}
 
@@ -110,6 +116,7 @@ def _line(state: State, line: str) -> Row:
 TOOLS = tools(
     Tool("find_customer", find_customer),
     Tool("get_line_status", get_line_status),
+    Tool("test_line", test_line),
     Tool("get_invoice", get_invoice),
     Tool("search_articles", search_articles),
     Tool("get_outage_map", get_outage_map),
@@ -117,7 +124,7 @@ TOOLS = tools(
     Tool("factory_reset", factory_reset, writes=True),
     Tool("refund_charge", refund_charge, writes=True),
     Tool("release_invoice", release_invoice, writes=True),
-    Tool("confirm_with_customer", confirm_with_customer, writes=True),
+    Tool("check_with_customer", check_with_customer, writes=True),
     Tool("close_ticket", close_ticket, writes=True),
     Tool("update_contact", update_contact, writes=True, undo="update_contact"),
     Tool("escalate_priority", escalate_priority, writes=True),

@@ -11,13 +11,13 @@ from worlds.engine.world import Spec, Task, Verdict, verdict
 
 ROUTES = ("LIS-OSL", "VIE-DUB", "HEL-ATH", "WAW-BCN", "ZRH-EDI", "CPH-NAP")
 DAYS = ("3 March", "11 March", "19 March", "2 April", "16 April", "28 April")
-NO_REFUND = 0.82
+NO_REFUND = 0.92
 """How often a fare to be cancelled gives nothing back."""
-TAKES_CREDIT = 0.12
+TAKES_CREDIT = 0.35
 """How often a traveller whose flight was cancelled by the airline is content with credit."""
-DRIFTING = 0.8
-"""How often repeated searches close the cheap fare class."""
-BAG_LOST = 0.82
+DRIFTING = {"book": 0.94, "change": 0.6}
+"""How often repeated searches close the cheap fare class, by kind of task."""
+BAG_LOST = 0.92
 """How often a bag does not follow a changed ticket."""
 
 
@@ -32,7 +32,7 @@ def build(spec: Spec, rng: random.Random, voice: Voice) -> Task:
         "name": person.name, "email": person.email, "code": _code(rng), "route": rng.choice(ROUTES),
         "day": rng.choice(DAYS), "budget": price + rng.randint(5, 30), "flight": flight, "other_flight": other_flight,
     }  # fmt: skip
-    state = _database(rng, facts, price, "Light" if light else "Flex", disrupted)
+    state = _database(rng, facts, price, "Light" if light else "Flex", spec)
     goal = {**facts, "other": next(code for code in state["reservations"] if code != facts["code"])}
     goal |= {"cash": not light or disrupted, "credit_is_fine": disrupted and rng.random() < TAKES_CREDIT}
     text = voice.speak(rng, person, rng.choice(spec.requests).format(**facts))
@@ -83,8 +83,9 @@ def _code(rng: random.Random) -> str:
     return "".join(rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", k=6))
 
 
-def _database(rng: random.Random, facts: dict[str, Any], price: int, fare: str, disrupted: bool) -> State:
-    drifts = rng.random() < DRIFTING
+def _database(rng: random.Random, facts: dict[str, Any], price: int, fare: str, spec: Spec) -> State:
+    drifts = rng.random() < DRIFTING.get(spec.kind, 0.0)
+    disrupted = bool(spec.details.get("disrupted"))
     bags_follow = rng.random() >= BAG_LOST
     base = {"traveller": "T1", "fare": fare, "status": "open", "refund": 0, "credit": 0, "bags": 0}
     flight = {"route": facts["route"], "day": facts["day"], "searches": 0, "drifts": drifts}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from worlds.engine.habits import (
+    SECOND,
     Aside,
     Choice,
     PlantedHabit,
@@ -30,28 +33,29 @@ _CANCEL = {
     "wedding-off": ("easy", "the wedding is off and nobody wants to talk about it"),
     "broken-leg": ("medium", "I broke my leg skiing and the doctor says no"),
     "double-booked": ("medium", "my assistant booked me twice for the same conference"),
-    "exam-moved": ("hard", "the university moved my exam into that very week"),
+    "exam-moved": ("medium", "the university moved my exam into that very week"),
     "passport-late": ("hard", "my new passport won't arrive in time from the consulate"),
+    "cat-sitter": ("easy", "the cat-sitter let me down and the cat comes first"),
+    "lost-match": ("easy", "our team lost and won't play the final"),
     "strike": ("medium", "you have cancelled the flight yourselves because of the crew strike"),
-    "aircraft-fault": ("easy", "your text message says that the aircraft is out of service and won't leave"),
 }
 _CHANGE = {
     "concert": ("easy", "the band moved its concert", "a guitar"),
     "skiing": ("easy", "there's no snow before then for skiing", "a pair of skis"),
     "grandchild": ("medium", "my grandchild decided to be born later", "a folded pram"),
-    "trade-fair": ("medium", "the trade fair has a new date", "the exhibition stand"),
-    "diving-course": ("hard", "the diving course starts later", "my diving gear"),
-    "regatta": ("hard", "the regatta's been put off by the wind", "a sail bag"),
+    "trade-fair": ("hard", "the trade fair has a new date", "the exhibition stand"),
+    "diving-course": ("medium", "the diving course starts later", "my diving gear"),
 }
 _BOOK = {
     "school-reunion": ("easy", "my school reunion, 30 years on"),
     "surprise-visit": ("medium", "a surprise visit (so don't ring me at home!)"),
     "language-course": ("medium", "a language course that I've put off for ages"),
-    "house-viewing": ("hard", "the viewing of a house near the sea"),
+    "house-viewing": ("medium", "the viewing of a house near the sea"),
 }
 _RENAME = {
-    "married-name": ("easy", "only my first name is on the ticket, my surname after the marriage is missing"),
-    "autofill": ("medium", "my browser's autofill cut the surname off"),
+    "married-name": ("hard", "only my first name is on the ticket, my surname after the marriage is missing"),
+    "nickname": ("hard", "your form took only the nickname from my profile"),
+    "autofill": ("hard", "my browser's autofill cut the surname off"),
 }
 _CANCEL_WORDS = (
     "Please cancel my reservation {code}: %s.",
@@ -59,8 +63,9 @@ _CANCEL_WORDS = (
     "It's about {code}. Unfortunately %s. I want to cancel without losing what I paid.",
 )
 _CHANGE_WORDS = (
-    "Please move reservation {code} to {day} on {route}, because %s. I'll bring %s, so add one bag. The new fare should stay under {budget} euros.",
-    "Can I fly {route} on {day} instead, reservation {code}? It's that %s. One bag more, too: %s. My limit is {budget} euros.",
+    "Please move reservation {code} to {day} on {route}, because %s. "
+    "I'll bring %s: add one bag. The new fare: up to {budget} euros.",
+    "Can I fly {route} on {day} instead, reservation {code}? It's that %s. One bag more: %s. Limit: {budget} euros.",
 )
 _BOOK_WORDS = (
     "I want to book a flight {route} on {day} for %s. No more than {budget} euros, please.",
@@ -70,10 +75,10 @@ _RENAME_WORDS = (
     "On reservation {code} my name is wrong: %s. It should read {name}.",
     "Please correct the passenger's name of {code} to {name}; %s.",
 )
-_DISRUPTED = ("travel/cancel-strike", "travel/cancel-aircraft-fault")
+_DISRUPTED = ("travel/cancel-strike",)
 
 
-def _specs(kind: str, rows: dict[str, tuple[str, ...]], words: tuple[str, ...]) -> tuple[Spec, ...]:
+def _specs(kind: str, rows: Mapping[str, tuple[str, ...]], words: tuple[str, ...]) -> tuple[Spec, ...]:
     specs = []
     for name, (difficulty, *story) in rows.items():
         key = f"travel/{kind}-{name}"
@@ -113,7 +118,7 @@ _HABITS = (
         why="the pricing engine takes repeated identical searches for demand and closes the cheap fare class",
         applies_to=keys_of(_SPECS, "change", "book"),
         exceptions=(),
-        harm=tasks.DRIFTING,
+        harm=tasks.DRIFTING["change"],
         releases=_RELEASES,
     ),
     PlantedHabit(
@@ -128,6 +133,7 @@ _HABITS = (
         exceptions=(),
         harm=tasks.BAG_LOST,
         releases=_RELEASES,
+        frequency=SECOND,
     ),
 )
 
