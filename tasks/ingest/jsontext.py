@@ -17,7 +17,8 @@ import orjson
 
 MAX_DEPTH = 200
 BOM = b"\xef\xbb\xbf"
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_LONG_NUMBER = re.compile(rb"[0-9]{19,}")
+_BEFORE_NUMBER = frozenset(b":[,-\x20\t\r\n")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = " \t\r\n"
 
@@ -46,7 +47,7 @@ def parse(data: bytes) -> Parsed:
         JsonFault: if it is not JSON, or nested more than ``MAX_DEPTH`` levels deep.
     """
     data = data.removeprefix(BOM)
-    if not _LONG_NUMBER.search(data):
+    if not _holds_long_number(data):
         try:
             value = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -55,6 +56,12 @@ def parse(data: bytes) -> Parsed:
             refuse_depth(value)
             return Parsed(value, dirty=b"\\u0000" in data)
     return Parsed(_parse_slowly(decode(data)), dirty=True)
+
+
+def _holds_long_number(data: bytes) -> bool:
+    """Whether a number outside of quotes may be longer than a float keeps. Digits within a text seldom count."""
+    starts = (match.start() for match in _LONG_NUMBER.finditer(data))
+    return any(start == 0 or data[start - 1] in _BEFORE_NUMBER for start in starts)
 
 
 def decode(data: bytes) -> str:
@@ -75,7 +82,10 @@ def _parse_slowly(text: str) -> Any:
 
 def _whole_number(text: str) -> int | str:
     """A number past 64 bits stays as it was written, as text: no database column would keep it exactly."""
-    return int(text) if len(text) < 19 else text
+    if len(text) > 20:
+        return text
+    value = int(text)
+    return value if -(2**63) <= value < 2**64 else text
 
 
 def _fraction(text: str) -> float | str:

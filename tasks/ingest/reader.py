@@ -31,12 +31,19 @@ def expand(paths: Iterable[str | Path]) -> Iterator[Path | Missing]:
     """Each file once, in order: a folder is walked, a pattern is expanded, hidden files in a folder are left out."""
     seen: set[Path] = set()
     for given in paths:
-        for found in _expand_one(str(given)):
+        for found in _expand_safely(str(given)):
             if isinstance(found, Missing):
                 yield found
             elif (real := found.resolve()) not in seen:
                 seen.add(real)
                 yield found
+
+
+def _expand_safely(given: str) -> Iterator[Path | Missing]:
+    try:
+        yield from _expand_one(given)
+    except (OSError, ValueError, RuntimeError) as error:
+        yield Missing(given, why_unreadable(error))
 
 
 def _expand_one(given: str) -> Iterator[Path | Missing]:

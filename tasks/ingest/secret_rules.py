@@ -67,8 +67,13 @@ _NAMES = (
     r"(?:access|auth|refresh|bearer|session|id|api)[_-]?token|client[_-]?secret|_token)"
 )
 _NAME_HINTS = (
-    "passw", "passph", "pwd", "secret", "_token", "-token", "_key", "-key", "apikey", "accesskey", "authkey",
-    "privatekey", "accesstoken", "authtoken", "refreshtoken", "bearertoken", "sessiontoken", "idtoken", "apitoken",
+    *("passw", "passph", "pwd", "secret", "_token"),
+    *(f"{first}{joint}key" for first in ("api", "access", "auth", "private") for joint in ("", "_", "-")),
+    *(
+        f"{first}{joint}token"
+        for first in ("access", "auth", "refresh", "bearer", "session", "id", "api")
+        for joint in ("", "-")
+    ),
 )
 _QUOTE = r"\\{0,3}[\"']"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, BinaryIO, Literal
@@ -18,6 +18,7 @@ from tasks.ingest.jsontext import BOM, JsonFault, Parsed, decode, item_line, par
 
 PEEKED_LINES = 20
 HEAD_CHARS = 4096
+CHUNK = 1 << 20
 
 
 class SourceBroken(Exception):
@@ -81,7 +82,7 @@ class Source:
     def __post_init__(self) -> None:
         self._ahead: deque[Line] = deque()
         self._document: Parsed | None = None
-        self._text: str | None = None
+        self._data: bytes | None = None
         self._fault: JsonFault | None = None
         self._sample: Sample | None = None
         self._number = 0
@@ -112,7 +113,7 @@ class Source:
 
     def line_of(self, index: int, key: str | None = None) -> int | None:
         """The line where item ``index`` of the document's list (or of the list under ``key``) begins."""
-        return item_line(self._text, index, key) if self._text is not None else None
+        return item_line(decode(self._data), index, key) if self._data is not None else None
 
     def lines(self) -> Iterator[Line]:
         """Every line. A stream that breaks off ends the lines; ``records`` says so at its end."""
@@ -138,27 +139,31 @@ class Source:
 
     def _look_at_document(self, peeked: list[Line]) -> Sample:
         """The whole stream as one document; where it is none, what can be salvaged; else lines or text."""
-        held, size = list(peeked), sum(len(line.data) for line in peeked)
-        for line in self._stream_lines():
-            held.append(line)
-            size += len(line.data)
-            if size > self.limits.document:
-                self._broken = SourceBroken(f"one document of more than {self.limits.document:,} bytes: split it")
-                return Sample("text", [], self._head(peeked), self.name)
-        data = b"".join(line.data for line in held)
+        data = b"".join([*(line.data for line in peeked), *self._drain()])
+        if len(data) > self.limits.document:
+            self._broken = SourceBroken(f"one document of more than {self.limits.document:,} bytes: split it")
+            return Sample("text", [], self._head(peeked), self.name)
         try:
             self._document = parse(data)
         except JsonFault as fault:
-            return self._look_at_broken(held, data, fault)
-        self._text = decode(data)
-        return Sample("document", [self._document.value], self._text[:HEAD_CHARS], self.name)
+            return self._look_at_broken(data, fault)
+        self._data = data
+        return Sample("document", [self._document.value], self._head(peeked), self.name)
 
-    def _look_at_broken(self, held: list[Line], data: bytes, fault: JsonFault) -> Sample:
+    def _drain(self) -> Iterator[bytes]:
+        """What is left of the stream in large pieces, up to a document's limit."""
+        left = self.limits.document + 1
+        while left > 0 and (data := self._pull(lambda: self.stream.read(CHUNK))):
+            left -= len(data)
+            yield data
+
+    def _look_at_broken(self, data: bytes, fault: JsonFault) -> Sample:
         text = decode(data)
+        held = [Line(number, piece) for number, piece in enumerate(data.splitlines(keepends=True), 1)]
         values = [record.value for record in map(_as_record, held) if isinstance(record.value, dict)]
         saved = None if values else salvage(text)
         if saved is not None:
-            self._document, self._fault, self._text = Parsed(saved.value, dirty=True), saved.fault, text
+            self._document, self._fault, self._data = Parsed(saved.value, dirty=True), saved.fault, data
             return Sample("document", [saved.value], text[:HEAD_CHARS], self.name)
         self._ahead.extend(held)
         self._fault = fault
@@ -182,7 +187,7 @@ class Source:
             yield line
 
     def _next_line(self) -> Line | None:
-        data = self._pull()
+        data = self._pull(self._read_line)
         if not data:
             return None
         self._number += 1
@@ -191,15 +196,18 @@ class Source:
         if len(data) <= self.limits.line or data.endswith(b"\n"):
             return Line(self._number, data)
         while data and not data.endswith(b"\n"):
-            data = self._pull()
+            data = self._pull(self._read_line)
         return Line(self._number, b"", f"a line of more than {self.limits.line:,} bytes")
 
-    def _pull(self) -> bytes:
-        """The next piece up to a line's end; empty at the end or where the stream breaks."""
+    def _read_line(self) -> bytes:
+        return self.stream.readline(self.limits.line + 1)
+
+    def _pull(self, read: Callable[[], bytes]) -> bytes:
+        """What ``read`` gives; empty at the end or where the stream breaks."""
         if self._broken is not None:
             return b""
         try:
-            data = self.stream.readline(self.limits.line + 1)
+            data = read()
         except (OSError, EOFError, zlib.error, gzip.BadGzipFile) as error:
             self._broken = SourceBroken(why_unreadable(error), self._number + 1)
             return b""

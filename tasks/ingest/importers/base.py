@@ -19,12 +19,14 @@ class Imported:
     """One episode as its source wrote it.
 
     ``record`` is the raw record, whose bytes are the episode's identity. ``details`` are small facts about the
-    import (never text); ``line`` is where the record begins, where that is known.
+    import (never text); ``line`` is where the record begins, where that is known. ``task_key_derived`` marks a task
+    key that the record does not state.
     """
 
     episode: Episode
     record: Any
     line: int | None = None
+    task_key_derived: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
 

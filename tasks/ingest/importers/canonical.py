@@ -50,7 +50,7 @@ class Canonical:
             episode, notes = _episode(tidied)
         except RecordFault as fault:
             return Rejected(line, str(fault), canonical_bytes(value))
-        return Imported(episode, value, line, {**notes, **({"cleaned": cleaned} if cleaned else {})})
+        return Imported(episode, value, line, details={**notes, **({"cleaned": cleaned} if cleaned else {})})
 
 
 def _items(record: Any) -> list[Any]:

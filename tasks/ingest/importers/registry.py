@@ -56,13 +56,18 @@ def choose(source: Source, name: str = AUTO) -> Importer:
     known = importers()
     if name != AUTO:
         if name not in known:
-            raise UnknownFormat(f"no format called {name!r}; there are: {AUTO}, {', '.join(known)}")
+            raise unknown_format(name)
         return known[name]
     sample = source.sample()
     best = max(known.values(), key=lambda each: each.sniff(sample))
     if best.sniff(sample) < ENOUGH:
         raise NotRecognised(f"no episode format recognised: {_looks_like(source, sample)}")
     return best
+
+
+def unknown_format(name: str) -> UnknownFormat:
+    """The error for a format that is not installed."""
+    return UnknownFormat(f"no format called {name!r}; there are: {AUTO}, {', '.join(importers())}")
 
 
 def _looks_like(source: Source, sample: Sample) -> str:

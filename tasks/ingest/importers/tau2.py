@@ -68,7 +68,8 @@ def _read_file(document: dict[str, Any], dirty: bool, source: Source) -> Iterato
             line = source.line_of(index, "simulations")
             yield Rejected(line, f"simulation {index + 1}: {fault}", canonical_bytes(raw))
         else:
-            yield Imported(episode, raw, None, {**details, **({"cleaned": cleaned} if cleaned else {})})
+            details |= {"cleaned": cleaned} if cleaned else {}
+            yield Imported(episode, raw, None, task_key_derived="task_key_from" in details, details=details)
 
 
 def _about(document: dict[str, Any], simulations: list[Any]) -> _File:
@@ -108,21 +109,26 @@ def _episode(value: Any, file: _File) -> tuple[Episode, dict[str, Any]]:
         **times,
         **(outcome_of(None) if ended in _NOT_THE_AGENT else outcome_of(reward)),
     }
-    notes = {"task_key_from": how, "times": None if file.times_are_real else "left out: the same in every run"}
-    details = {**file.details, "termination": ended, **notes}
+    times_note = None if file.times_are_real else "left out: the same in every run"
+    details = {**file.details, "termination": ended, "times": times_note, **how}
     try:
         return Episode.model_validate(fields), {key: note for key, note in details.items() if note}
     except ValidationError as error:
         raise RecordFault(explain(error)) from None
 
 
-def _task_id(value: dict[str, Any], tasks: TaskBook) -> tuple[str | None, str | None]:
-    """The task's id, and how it was found where the run does not say."""
+def _task_id(value: dict[str, Any], tasks: TaskBook) -> tuple[str | None, dict[str, str]]:
+    """The task's id, and notes: how it was found where the run does not say, or what speaks against what it says.
+
+    A recorded id stands. Where the reward was computed from another task's criteria the doubt is noted with it.
+    """
+    judged = tasks.by_criteria(_object(value.get("reward_info")))
     given = value.get("task_id")
     if isinstance(given, str | int) and not isinstance(given, bool) and str(given):
-        return str(given), None
-    found = tasks.by_criteria(_object(value.get("reward_info")))
-    return found, None if found is None else "the task whose criteria the reward was computed from"
+        doubt = judged is not None and judged != str(given)
+        note = {"task_key_doubt": f"the reward was computed from the criteria of task {judged}"}
+        return str(given), note if doubt else {}
+    return judged, {} if judged is None else {"task_key_from": "the task whose criteria the reward was computed from"}
 
 
 def _steps(value: dict[str, Any], times_are_real: bool) -> StepWriter:

@@ -61,7 +61,9 @@ def _read_one(record: Record, source: Source, seen: Counter[str]) -> Imported | 
         episode, details = _episode(value, source.name, seen)
     except RecordFault as fault:
         return Rejected(record.line, str(fault), canonical_bytes(record.value))
-    return Imported(episode, record.value, record.line, {**details, **({"cleaned": cleaned} if cleaned else {})})
+    return Imported(
+        episode, record.value, record.line, details={**details, **({"cleaned": cleaned} if cleaned else {})}
+    )
 
 
 def _episode(value: Any, file: str, seen: Counter[str]) -> tuple[Episode, dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""Every SELECT has a name here: one file a topic."""

@@ -1,0 +1,208 @@
+"""What the night's first stages ask: which episodes wait, which belong together, what was tested before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from storage.tables import (
+    Cluster,
+    ClusterEpisode,
+    Episode,
+    Family,
+    Inference,
+    Look,
+    RuleVersion,
+    RunEpisode,
+    RunStep,
+    SearchMiss,
+)
+
+KNOWN = ("success", "failure")
+
+
+def episodes_unconsumed(session: Session, namespace: str, after: str, limit: int) -> Sequence[Episode]:
+    """A page of current episodes that no run has consumed, by id from ``after``."""
+    consumed = sa.exists().where(
+        col(RunEpisode.namespace) == col(Episode.namespace), col(RunEpisode.episode_id) == col(Episode.id)
+    )
+    statement = (
+        select(Episode)
+        .where(Episode.namespace == namespace, col(Episode.is_current), col(Episode.purged_at).is_(None), ~consumed)
+        .where(col(Episode.id) > after)
+        .order_by(col(Episode.id))
+        .limit(limit)
+    )
+    return session.exec(statement).all()
+
+
+def sessions_that_missed(session: Session, namespace: str, sessions: Collection[str]) -> set[str]:
+    """Which of these sessions searched the store and found nothing."""
+    statement = select(SearchMiss.session_id).where(
+        SearchMiss.namespace == namespace, col(SearchMiss.session_id).in_(sessions)
+    )
+    return set(session.exec(statement))
+
+
+def tasks_failed_before(session: Session, namespace: str, task_keys: Collection[str]) -> set[str]:
+    """Which of these tasks an earlier night saw fail."""
+    statement = (
+        select(Episode.task_key)
+        .join(RunEpisode, _consumption())
+        .where(Episode.namespace == namespace, col(Episode.task_key).in_(task_keys), Episode.outcome == "failure")
+    )
+    return set(session.exec(statement.distinct()))
+
+
+def episodes_of_run(session: Session, namespace: str, run_id: str) -> Sequence[Episode]:
+    """Every episode a run consumed, in the order of arrival."""
+    statement = select(Episode).join(RunEpisode, _consumption()).where(RunEpisode.run_id == run_id)
+    return session.exec(statement.where(Episode.namespace == namespace).order_by(*_ARRIVAL)).all()
+
+
+def count_of_run(session: Session, run_id: str) -> int:
+    """How many episodes a run consumed."""
+    return int(session.exec(select(sa.func.count()).where(col(RunEpisode.run_id) == run_id)).one())
+
+
+def episodes_of_family(session: Session, namespace: str, family_id: str) -> Sequence[tuple[Episode, str]]:
+    """Every consumed, current, unpurged episode of a family with the run that consumed it, in the order of arrival."""
+    statement = (
+        select(Episode, RunEpisode.run_id)
+        .join(RunEpisode, _consumption())
+        .where(Episode.namespace == namespace, Episode.family_id == family_id)
+        .where(col(Episode.is_current), col(Episode.purged_at).is_(None))
+        .order_by(col(RunEpisode.run_id), *_ARRIVAL)
+    )
+    return session.exec(statement).all()
+
+
+def families_by_text(session: Session, namespace: str) -> Sequence[tuple[str, str, str]]:
+    """Text families as (family id, founding episode, its task text)."""
+    statement = select(Family).where(Family.namespace == namespace).order_by(col(Family.created_at), col(Family.id))
+    founders = {
+        family.id: str(family.signature["leader"])
+        for family in session.exec(statement)
+        if family.signature.get("kind") == "text"
+    }
+    texts = dict(
+        session.exec(
+            select(Episode.id, Episode.task).where(
+                Episode.namespace == namespace, col(Episode.id).in_(founders.values()), col(Episode.purged_at).is_(None)
+            )
+        ).all()
+    )
+    return [(family, leader, texts[leader]) for family, leader in founders.items() if leader in texts]
+
+
+def families_known(session: Session, namespace: str, ids: Collection[str]) -> set[str]:
+    """Which of these families there are already."""
+    return set(session.exec(select(Family.id).where(Family.namespace == namespace, col(Family.id).in_(ids))))
+
+
+def clusters_by_id(session: Session, namespace: str, ids: Collection[str]) -> dict[str, Cluster]:
+    """Clusters by id."""
+    statement = select(Cluster).where(Cluster.namespace == namespace, col(Cluster.id).in_(ids))
+    return {cluster.id: cluster for cluster in session.exec(statement)}
+
+
+def tasks_clustered(
+    session: Session, namespace: str, family_id: str, before_run: str
+) -> Sequence[tuple[str, str, str]]:
+    """Tasks of a family that earlier runs put into clusters, as (task key, cluster id, one text of it)."""
+    statement = (
+        select(Episode.task_key, sa.func.min(ClusterEpisode.cluster_id), sa.func.min(Episode.task))
+        .join(
+            ClusterEpisode,
+            (col(ClusterEpisode.namespace) == col(Episode.namespace))
+            & (col(ClusterEpisode.episode_id) == col(Episode.id)),
+        )
+        .join(RunEpisode, _consumption())
+        .where(Episode.namespace == namespace, Episode.family_id == family_id, RunEpisode.run_id != before_run)
+        .where(col(Episode.purged_at).is_(None))
+        .group_by(col(Episode.task_key))
+        .order_by(col(Episode.task_key))
+    )
+    return session.exec(statement).all()
+
+
+def families_tested(session: Session, run_id: str) -> set[str]:
+    """The families of a run's contrast: they share the night's alpha."""
+    return set(session.exec(select(RunStep.shard).where(RunStep.run_id == run_id, RunStep.stage == "contrast")))
+
+
+def informative_tasks(session: Session, namespace: str, family_ids: Collection[str]) -> dict[str, int]:
+    """By family, how many tasks have a success and a failure among consumed episodes, self-reported outcomes aside."""
+    both = (
+        select(Episode.family_id, Episode.task_key)
+        .join(RunEpisode, _consumption())
+        .where(Episode.namespace == namespace, col(Episode.family_id).in_(family_ids))
+        .where(col(Episode.outcome).in_(KNOWN), Episode.outcome_source != "self-reported")
+        .group_by(col(Episode.family_id), col(Episode.task_key))
+        .having(sa.func.count(sa.distinct(col(Episode.outcome))) == 2)
+        .subquery()
+    )
+    statement = sa.select(both.c.family_id, sa.func.count()).group_by(both.c.family_id)
+    return {str(family): int(number) for family, number in session.execute(statement)}
+
+
+def last_look_of_family(session: Session, namespace: str, family_id: str, but_run: str) -> str | None:
+    """The last other run that spent alpha on a family; run ids are in order of time."""
+    statement = (
+        select(sa.func.max(col(Look.run_id)))
+        .join(
+            Inference,
+            (col(Inference.namespace) == col(Look.namespace))
+            & (col(Inference.run_id) == col(Look.run_id))
+            & (col(Inference.predicate_id) == col(Look.predicate_id)),
+        )
+        .where(Look.namespace == namespace, Inference.family_id == family_id, Look.run_id != but_run)
+    )
+    return session.exec(statement).one()
+
+
+def looks_confirmed(session: Session, namespace: str, but_run: str) -> Sequence[Look]:
+    """Confirmations of other runs, oldest first."""
+    statement = select(Look).where(Look.namespace == namespace, Look.run_id != but_run, col(Look.confirmed))
+    return session.exec(statement.order_by(col(Look.run_id), col(Look.predicate_id), col(Look.fold))).all()
+
+
+def nights_that_looked(session: Session, namespace: str, but_run: str) -> int:
+    """How many other runs of the namespace spent alpha."""
+    statement = select(sa.func.count(sa.distinct(col(Look.run_id)))).where(
+        Look.namespace == namespace, Look.run_id != but_run
+    )
+    return int(session.exec(statement).one())
+
+
+def predicates_promoted(session: Session, namespace: str) -> Sequence[tuple[str, int, dict[str, object]]]:
+    """Every version ever promoted, as (rule id, version, its predicate)."""
+    statement = select(RuleVersion).where(RuleVersion.namespace == namespace)
+    return [
+        (row.rule_id, row.version, dict(row.content["predicate"]))
+        for row in session.exec(statement.order_by(col(RuleVersion.rule_id), col(RuleVersion.version)))
+        if isinstance(row.content.get("predicate"), dict)
+    ]
+
+
+def inferences_of_run(session: Session, namespace: str, run_id: str, family_id: str) -> Sequence[str]:
+    """Ids of what a run concluded about a family."""
+    statement = select(Inference.id).where(
+        Inference.namespace == namespace, Inference.run_id == run_id, Inference.family_id == family_id
+    )
+    return session.exec(statement.order_by(col(Inference.id))).all()
+
+
+def _consumption() -> sa.ColumnElement[bool]:
+    return (col(RunEpisode.namespace) == col(Episode.namespace)) & (col(RunEpisode.episode_id) == col(Episode.id))
+
+
+_ARRIVAL = (
+    col(Episode.ingested_at),
+    col(Episode.source_file),
+    col(Episode.source_line),
+    col(Episode.source_id),
+    col(Episode.id),
+)
