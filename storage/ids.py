@@ -6,23 +6,36 @@ import hashlib
 import hmac
 import json
 import os
+import threading
 import time
 import uuid
 from typing import Any
 
+_TICKS_PER_MS = 4096
+_tick_lock = threading.Lock()
+_last_tick = 0
 
-def uuid7(now_ms: int | None = None, random: bytes | None = None) -> str:
-    """A UUID version 7 (RFC 9562): time-ordered, so that new rows land at the end of an index.
+
+def uuid7(tick: int | None = None, random: bytes | None = None) -> str:
+    """A UUID version 7 (RFC 9562, method 3): time-ordered, so that new rows land at the end of an index.
+
+    Ids made one after the other in one process sort in that order, within a millisecond too.
 
     Args:
-        now_ms: Unix time in milliseconds; the wall clock if absent.
-        random: ten random bytes; ``os.urandom`` if absent.
+        tick: Unix time in 1/4096 milliseconds; a clock that never repeats if absent.
+        random: eight random bytes; ``os.urandom`` if absent.
     """
-    stamp = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    value = (stamp & (2**48 - 1)) << 80 | int.from_bytes(random or os.urandom(10), "big")
-    value = value & ~(0xF << 76) | 7 << 76
+    ms, fraction = divmod(_next_tick() if tick is None else tick, _TICKS_PER_MS)
+    value = (ms & (2**48 - 1)) << 80 | 7 << 76 | fraction << 64 | int.from_bytes(random or os.urandom(8), "big")
     value = value & ~(0x3 << 62) | 2 << 62
     return str(uuid.UUID(int=value))
+
+
+def _next_tick() -> int:
+    global _last_tick
+    with _tick_lock:
+        _last_tick = max(time.time_ns() * _TICKS_PER_MS // 1_000_000, _last_tick + 1)
+        return _last_tick
 
 
 def canonical_json(value: Any) -> bytes:

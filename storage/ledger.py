@@ -57,13 +57,15 @@ def claim_next(
     step = session.exec(_claimable(now, run_id, step_id)).first()
     if step is None:
         return None
+    # Taken before the UPDATE, which brings the loaded row up to date.
+    token, attempt = step.token + 1, step.attempts + 1
     claimed = session.execute(
         sa.update(RunStep)
         .where(col(RunStep.id) == step.id, col(RunStep.token) == step.token, col(RunStep.state) == step.state)
         .values(
             state="leased",
-            token=step.token + 1,
-            attempts=step.attempts + 1,
+            token=token,
+            attempts=attempt,
             owner=owner,
             lease_until=now + timedelta(seconds=lease_seconds),
             started_at=step.started_at or now,
@@ -71,7 +73,7 @@ def claim_next(
     )
     if claimed.rowcount != 1:  # type: ignore[attr-defined]
         return None
-    return Claim(step.run_id, step.id, step.namespace, step.stage, step.shard, step.token + 1, step.attempts + 1)
+    return Claim(step.run_id, step.id, step.namespace, step.stage, step.shard, token, attempt)
 
 
 def _claimable(now: datetime, run_id: str | None, step_id: str | None) -> Any:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from storage.tables import Namespace, OutboxEvent
 
@@ -20,6 +20,28 @@ class NamespaceUnknown(LookupError):
 def change(kind: EventKind, rule_id: str, version: int, reason: str = "") -> dict[str, Any]:
     """One entry of an event's list of changes."""
     return {"event": kind, "rule": rule_id, "version": version, "reason": reason}
+
+
+def lock_namespace(session: Session, namespace: str) -> int:
+    """Take the namespace row's lock and return its epoch: the first act of a decision, a revocation or a restoration.
+
+    With it they follow one another, so that nothing is promoted on a version while it is being revoked; the epoch they
+    will publish is the next one. Order of locks: namespace, rows, audit head. On PostgreSQL the lock lets rows that
+    only refer to the namespace pass.
+
+    Raises:
+        NamespaceUnknown: if the namespace has no row.
+    """
+    statement = select(Namespace.epoch).where(Namespace.path == namespace).with_for_update(key_share=True)
+    epoch = session.exec(statement).one_or_none()
+    if epoch is None:
+        raise NamespaceUnknown(f"namespace {namespace!r} is unknown: nothing was ingested into it; check its spelling")
+    return int(epoch)
+
+
+def current_epoch(session: Session, namespace: str) -> int:
+    """The epoch of the newest event, without a lock; 0 for a namespace that has none."""
+    return int(session.exec(select(Namespace.epoch).where(Namespace.path == namespace)).one_or_none() or 0)
 
 
 def publish(session: Session, namespace: str, changes: list[dict[str, Any]], now: datetime) -> int:

@@ -41,6 +41,9 @@ class Settings(BaseSettings):
     relay_seconds: float = Field(0.2, gt=0, description="How often the relay looks for unsent events.")
     tick_seconds: float = Field(20, gt=0, description="How often schedules are compared with the ledger.")
     visibility_timeout: int = Field(600, ge=1, description="Seconds until the broker redelivers an unacked message.")
+    soft_shutdown_seconds: float = Field(
+        20, ge=0, description="How long a worker that is told to stop may finish its step before it gives it back."
+    )
     log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level logged.")
     token: SecretStr | None = Field(None, description="Personal token that `approve`, `reject` and `revoke` act with.")

@@ -31,7 +31,7 @@ def run() -> None:
             target_metadata=SQLModel.metadata,
             render_as_batch=connection.dialect.name == "sqlite",
             render_item=render_item,
-            compare_type=False,
+            compare_type=True,
         )
         with context.begin_transaction():
             context.run_migrations()

@@ -9,28 +9,26 @@ from sqlmodel import Session, col, select
 from storage.tables import Candidate, Episode, Evidence, Inference, InferenceObservation, Observation
 
 
-def evidence_of(session: Session, namespace: str, candidate_id: str, number: int) -> Sequence[Evidence]:
-    """The evidence of one revision, in a fixed order."""
-    statement = select(Evidence).where(
+def episodes_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
+    """The episodes that one revision rests on."""
+    statement = select(Evidence.episode_id).where(
         Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number
     )
-    return session.exec(statement.order_by(col(Evidence.stance).desc(), col(Evidence.episode_id))).all()
+    return set(session.exec(statement.distinct()))
 
 
-def evidence_with_episodes(
-    session: Session, namespace: str, candidate_id: str, number: int
-) -> Sequence[tuple[Evidence, Episode]]:
-    """The evidence of one revision with the rows of its episodes."""
+def stale_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
+    """Cited episodes of a revision that have a newer revision by now, or were purged."""
     statement = (
-        select(Evidence, Episode)
+        select(Evidence.episode_id)
         .join(
             Episode,
             (col(Episode.namespace) == col(Evidence.namespace)) & (col(Episode.id) == col(Evidence.episode_id)),
         )
         .where(Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number)
-        .order_by(col(Evidence.episode_id))
+        .where(col(Evidence.is_stale) | ~col(Episode.is_current) | col(Episode.purged_at).is_not(None))
     )
-    return session.exec(statement).all()
+    return set(session.exec(statement.distinct()))
 
 
 def open_candidates_citing(session: Session, namespace: str, episode_ids: Collection[str]) -> Sequence[Candidate]:

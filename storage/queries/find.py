@@ -23,5 +23,3 @@ def rules_named(session: Session, rule_id: str, namespace: str | None = None) ->
     if namespace is not None:
         statement = statement.where(Rule.namespace == namespace)
     return session.exec(statement.order_by(col(Rule.namespace))).all()
-
-

@@ -16,8 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from storage.queries.evidence import episodes_cited
 from storage.queries.rules import VersionKey, ancestors_of, versions_by_keys
-from storage.tables import CacheGrant, ClientSession, Episode, Evidence, Exposure
+from storage.tables import CacheGrant, ClientSession, Episode, Exposure
 
 BATCH = 500
 """Most ids in one statement."""
@@ -87,10 +88,7 @@ def lineage_of_episodes(session: Session, namespace: str, episode_ids: Collectio
 
 def lineage_of_candidate(session: Session, namespace: str, candidate_id: str, number: int) -> set[VersionKey]:
     """What a version made of this revision would descend from."""
-    cited = select(Evidence.episode_id).where(
-        Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number
-    )
-    return lineage_of_episodes(session, namespace, set(session.exec(cited.distinct())))
+    return lineage_of_episodes(session, namespace, episodes_cited(session, namespace, candidate_id, number))
 
 
 def claimed_reads(value: Any) -> set[VersionKey]:

@@ -15,11 +15,6 @@ VersionKey = tuple[str, int]
 _KEY = sa.tuple_(col(RuleVersion.rule_id), col(RuleVersion.version))
 
 
-def rule_by_id(session: Session, namespace: str, rule_id: str) -> Rule | None:
-    """One rule."""
-    return session.get(Rule, (namespace, rule_id))
-
-
 def rule_by_predicate(session: Session, namespace: str, predicate_id: str) -> Rule | None:
     """The rule that makes this claim, whatever state its versions are in."""
     statement = select(Rule).where(Rule.namespace == namespace, Rule.predicate_id == predicate_id)

@@ -11,10 +11,11 @@ its logarithm; Lancaster (1961) for the mid-p.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse, stats
+from scipy import optimize, sparse, special, stats
 
 from tasks.contrast.features import Bools, Columns
 
@@ -60,14 +61,17 @@ def count(columns: Columns, success: Bools, stratum: Ints, n_strata: int) -> Tab
     member = sparse.csr_matrix((np.ones(units, np.int64), (stratum, np.arange(units))), shape=(n_strata, units))
     won, lost = success[:, None], ~success[:, None]
     on, off = columns.values & columns.mask, ~columns.values & columns.mask
-    return Tables(*(np.asarray(member @ part.astype(np.int64)) for part in (on & won, off & won, on & lost, off & lost)))
+    return Tables(
+        *(np.asarray(member @ part.astype(np.int64)) for part in (on & won, off & won, on & lost, off & lost))
+    )
 
 
 @dataclass(frozen=True)
 class Effects:
     """One entry a feature. ``odds_ratio`` is of success with against without; infinite or zero where a cell is empty.
 
-    ``low`` and ``high`` bound the 95 % interval; ``p`` is two-sided (mid-p where exact), 1 where nothing is informative.
+    ``low`` and ``high`` bound the 95 % interval; ``p`` is two-sided (mid-p where exact), 1 where nothing
+    is informative.
     """
 
     odds_ratio: Floats
@@ -103,18 +107,31 @@ def _moments(tables: Tables) -> tuple[Floats, Floats]:
 def odds_ratios(tables: Tables) -> tuple[Floats, Floats, Floats]:
     """Mantel-Haenszel odds ratio and its Robins-Breslow-Greenland 95 % interval, each one entry a feature.
 
-    Where a cell sum is zero the ratio is 0 or infinite; the interval is then taken with half a count added to each
-    cell of the informative strata (Haldane), and opened to the side of the ratio.
+    Where a cell sum is zero the ratio is 0 or infinite and its variance undefined: the open side is then the exact
+    conditional bound. A feature with no informative stratum has ratio nan and interval 0 to infinity.
     """
     ratio, low, high = _rbg(*(part.astype(np.float64) for part in tables.parts()))
-    extreme = np.isinf(ratio) | (ratio == 0)
-    if extreme.any():
-        seen = tables.informative
-        padded = (np.where(seen, part + 0.5 / np.maximum(seen.sum(0), 1), 0.0) for part in tables.parts())
-        _, wide_low, wide_high = _rbg(*padded)
-        low = np.where(extreme, np.where(ratio == 0, 0.0, wide_low), low)
-        high = np.where(extreme, np.where(ratio == 0, wide_high, np.inf), high)
+    for f in np.flatnonzero(np.isnan(ratio) | np.isinf(ratio) | (ratio == 0)):
+        low[f], high[f] = 0.0, np.inf
+        if ratio[f] == 0:
+            high[f] = np.exp(-_tilt_to(0.025, tables.feature(int(f)), top=False))
+        elif np.isinf(ratio[f]):
+            low[f] = np.exp(_tilt_to(0.025, tables.feature(int(f)), top=True))
     return ratio, low, high
+
+
+def _tilt_to(level: float, tables: Tables, *, top: bool) -> float:
+    """Log odds ratio (of the inverse, at the bottom) at which the extreme count seen has probability ``level``."""
+    law, _, _ = exact_law(tables)
+    law = law if top else law[::-1]
+    steps = np.arange(len(law), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        logs = np.log(law)
+
+    def excess(tilt: float) -> float:
+        return float(logs[-1] + tilt * steps[-1] - special.logsumexp(logs + tilt * steps)) - float(np.log(level))
+
+    return float(optimize.brentq(excess, -60.0, 60.0))
 
 
 def _rbg(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, Floats, Floats]:
@@ -140,8 +157,18 @@ def exact_law(tables: Tables) -> tuple[Floats, int, int]:
         low, high = max(0, with_ + success - n), min(with_, success)
         least += low
         if high > low:
-            law = np.convolve(law, stats.hypergeom.pmf(np.arange(low, high + 1), n, with_, success))
+            law = np.convolve(law, _hypergeometric(n, with_, success))
     return law / law.sum(), least, int(tables.success_with.sum())
+
+
+@lru_cache(maxsize=65536)
+def _hypergeometric(n: int, with_: int, success: int) -> Floats:
+    """Law of the successes among ``with_`` of ``n`` units of which ``success`` succeeded, over its whole support."""
+    a = np.arange(max(0, with_ + success - n), min(with_, success) + 1)
+    cells = (a, with_ - a, success - a, n - with_ - success + a)
+    logs = -sum(special.gammaln(cell + 1.0) for cell in cells)
+    law: Floats = np.exp(logs - logs.max())
+    return law / law.sum()
 
 
 def exact_p(tables: Tables, *, side: int = 0, mid: bool = True) -> float:
@@ -161,7 +188,7 @@ def exact_p(tables: Tables, *, side: int = 0, mid: bool = True) -> float:
 
 
 def one_sided_p(tables: Tables, side: int) -> float:
-    """p of one feature in one direction, for a test that must keep its level: exact, or normal where counts are large."""
+    """p of one feature in one direction, for a test that must keep its level: exact, normal where counts are large."""
     excess, variance = _moments(tables)
     if variance[0] <= 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""What one run did, reduced to what the contrast asks about; built once an episode, small enough to hold by the 100,000.
+"""What one run did, reduced to what the contrast asks about: small enough to hold for 100,000 runs.
 
 Nothing here looks at the outcome.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from storage.ids import canonical_json
@@ -110,7 +111,11 @@ def steps_that_show(predicate: Predicate, facts: Facts) -> list[str]:
             return [step] if step else _first_steps(parts[:1], facts)
         case "recovery":
             failure = facts.failures.get((parts[0], parts[1]))
-            return [] if failure is None else [failure.step, *([failure.then[parts[2]]] if parts[2] in failure.then else [])]
+            return (
+                []
+                if failure is None
+                else [failure.step, *([failure.then[parts[2]]] if parts[2] in failure.then else [])]
+            )
         case "environment":
             return []
         case _:
@@ -147,7 +152,7 @@ def _loops(calls: list[Step]) -> dict[str, tuple[str, ...]]:
         places.setdefault((call_key(step), said), []).append(position)
     loops: dict[str, tuple[str, ...]] = {}
     for (key, _), at in places.items():
-        in_a_row = any(after - before == 1 for before, after in zip(at, at[1:], strict=False))
+        in_a_row = any(after - before == 1 for before, after in pairwise(at))
         if in_a_row or len(at) >= LOOP_TOTAL:
             loops.setdefault(key, tuple(calls[position].id for position in at))
     return loops

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.contrast.facts import Facts
-from tasks.contrast.predicate import SHAPE_ABSENT, USER, Predicate
+from tasks.contrast.predicate import SHAPE_ABSENT, SIMPLICITY, USER, Predicate
 
 Bools = npt.NDArray[np.bool_]
 
@@ -25,10 +25,13 @@ MAX_VALUES = 12
 MAX_CALLS = 60
 """The most common calls of a family; pairs grow with the square of it."""
 
-READS = frozenset(
-    "get list search find read check lookup look view show describe query fetch retrieve calculate think inspect "
-    "verify validate status count compare grep cat ls open".split()
-)
+# fmt: off
+READS = frozenset({
+    "calculate", "cat", "check", "compare", "count", "describe", "fetch", "find", "get", "grep", "inspect", "list",
+    "look", "lookup", "ls", "open", "query", "read", "retrieve", "search", "show", "status", "think", "validate",
+    "verify", "view",
+})
+# fmt: on
 """First words of calls that change nothing, where the name says so. A call with another name may be consequential."""
 
 
@@ -81,8 +84,6 @@ def distinct(columns: Columns) -> Columns:
 
 def rank(predicate: Predicate) -> tuple[int, tuple[str, ...]]:
     """Sort key: simpler kinds first, then by name, so that a choice between equals is the same every night."""
-    from tasks.contrast.predicate import SIMPLICITY
-
     return SIMPLICITY[predicate.kind], predicate.parts
 
 
@@ -112,10 +113,15 @@ def _pairs(
             if i < j:
                 both = present[:, i] & present[:, j]
                 found.append((Predicate("order", (one, two)), both & (first[:, i] < first[:, j]), both))
-            if i != j and is_consequential(two) and not is_consequential(one):
+            if i != j and is_consequential(two) and not is_consequential(one) and not _by_user(one, two):
                 missing = present[:, j] & (first[:, i] > first[:, j])
                 found.append((Predicate("missing-check", (one, two)), missing, present[:, j]))
     return found
+
+
+def _by_user(*calls: str) -> bool:
+    """Whether the user makes one of the calls: the order of those is no check that an agent can owe."""
+    return any(call.startswith(USER) for call in calls)
 
 
 def _loops(facts: Sequence[Facts], everyone: Bools) -> list[tuple[Predicate, Bools, Bools]]:

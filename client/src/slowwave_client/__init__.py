@@ -1,0 +1,41 @@
+"""Reviewed memory for agents: rules that a person approved, cached, and dropped the moment they are revoked."""
+
+from slowwave_client._impl.errors import (
+    AccessRefused,
+    BadRequest,
+    ClientClosed,
+    MemoryStale,
+    MemoryUnavailable,
+    NotFound,
+    SlowwaveError,
+    VersionGone,
+    WaitTimeout,
+)
+from slowwave_client._impl.memory import AsyncMemory, AsyncSession, Memory, Session
+from slowwave_client._impl.models import EvidenceFigures, Rule, RuleSet, SessionCheck, StaleRead, Withheld
+
+__all__ = [
+    "AccessRefused",
+    "AsyncMemory",
+    "AsyncSession",
+    "BadRequest",
+    "ClientClosed",
+    "EvidenceFigures",
+    "Memory",
+    "MemoryStale",
+    "MemoryUnavailable",
+    "NotFound",
+    "Rule",
+    "RuleSet",
+    "Session",
+    "SessionCheck",
+    "SlowwaveError",
+    "StaleRead",
+    "VersionGone",
+    "WaitTimeout",
+    "Withheld",
+]
+
+for _name in __all__:  # tracebacks and documentation show the public place
+    globals()[_name].__module__ = __name__
+del _name

@@ -87,8 +87,8 @@ def renew(core: Core, spread: Spread = random.random) -> Flow[NoReturn]:
         ticket = core.ticket()
         try:
             response: Response = yield Call(protocol.lease(core.namespace))
-            data = protocol.body(response)
-            core.learn(ticket, data["epoch"], data["lease_seconds"], data["age_seconds"])
+            lease = protocol.parse_lease(protocol.body(response))
+            core.learn(ticket, lease.epoch, lease.lease_seconds, lease.age_seconds)
             pause = core.lease_seconds / 3
             yield from _acknowledge(core)
         except AccessRefused as problem:
@@ -104,5 +104,9 @@ def _acknowledge(core: Core) -> Flow[None]:
     epoch = core.epoch
     if epoch is None or core.acked == epoch:
         return
-    protocol.body((yield Call(protocol.ack(core.namespace, core.instance, epoch))))
+    try:
+        response: Response = yield Call(protocol.ack(core.namespace, core.instance, epoch))
+        protocol.body(response)
+    except (TransportFailed, SlowwaveError):
+        return  # a courtesy to the operator: it must not cost the lease
     core.acked = epoch

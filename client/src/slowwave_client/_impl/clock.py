@@ -7,7 +7,7 @@ import time
 
 def _pick() -> int:
     """CLOCK_BOOTTIME counts time asleep, so a laptop that was shut does not wake up inside an old lease."""
-    return getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", 0)
+    return int(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 if hasattr(time, "clock_gettime"):

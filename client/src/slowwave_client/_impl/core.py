@@ -200,7 +200,7 @@ class Core:
         """The server refuses this token: stop serving at once."""
         with self._lock:
             self._entries.clear()
-            self.deadline = NEVER
+            self.deadline = min(self.deadline, self.clock())
             self.last_error = str(error)
         self._tell()
 

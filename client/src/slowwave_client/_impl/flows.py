@@ -67,13 +67,13 @@ def rules(
         try:
             response: Response = yield from _call(core, request)
             data = protocol.body(response)
-            answer = protocol.parse_rules(data)
+            answer, lease = protocol.parse_rules(data), protocol.parse_lease(data)
         except MemoryUnavailable as problem:
             failure = problem
             core.failed(problem)
             break
-        grant = float(response.headers.get(protocol.GRANT_HEADER, data["lease_seconds"]))
-        renewed = core.learn(ticket, answer.epoch, data["lease_seconds"], data.get("age_seconds", 0.0))
+        grant = protocol.grant_seconds(response, lease)
+        renewed = core.learn(ticket, lease.epoch, lease.lease_seconds, lease.age_seconds)
         if renewed and core.store(key, session_id, ticket, answer, grant):
             return answer
     return core.last_resort(key, session_id, failure)
@@ -87,7 +87,7 @@ def rule(core: Core, rule_id: str, session_id: str | None = None, agent: str | N
         MemoryUnavailable: the server is out of reach.
     """
     response = yield from _call(core, protocol.rule(core.namespace, rule_id, session_id or core.instance, agent))
-    return protocol.parse_rule(protocol.body(response)["rule"])
+    return protocol.parse_rule(protocol.body(response))
 
 
 def check(core: Core, session_id: str | None = None) -> Flow[SessionCheck]:
@@ -154,8 +154,10 @@ def session_report(session: SessionCore) -> Flow[None]:
     reads = core.journal.close(session.session_id)
     if reads is None:
         return
+    request = protocol.session_report(core.namespace, session.session_id, core.instance, reads)
     try:
-        protocol.body((yield from _call(core, protocol.session_report(core.namespace, session.session_id, core.instance, reads))))  # fmt: skip
+        response = yield from _call(core, request)
+        protocol.body(response)
     except SlowwaveError as problem:
         log.warning("slowwave: session %s could not be reported: %s", session.session_id, problem)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -83,8 +85,46 @@ def rule(namespace: str, rule_id: str, session_id: str, agent: str | None) -> Re
     return Request("GET", f"/v1/rules/{quote(rule_id, safe='')}", params)
 
 
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """An answer whose fields are not as agreed is as good as none."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise MemoryUnavailable(
+            f"the server's answer to {what} is not understood ({type(problem).__name__}: {problem}): "
+            "are client and server of the same version?"
+        ) from problem
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What the server read in the database, and how long ago."""
+
+    epoch: int
+    lease_seconds: float
+    age_seconds: float
+
+
+def parse_lease(data: Mapping[str, Any]) -> Lease:
+    """The part of an answer that renews a lease."""
+    with reading("a lease request"):
+        return Lease(int(data["epoch"]), float(data["lease_seconds"]), float(data.get("age_seconds", 0.0)))
+
+
+def grant_seconds(response: Response, lease: Lease) -> float:
+    """How long this answer may be cached; a server that does not say means one lease."""
+    with reading("a search"):
+        return float(response.headers.get(GRANT_HEADER, lease.lease_seconds))
+
+
 def parse_rule(data: Mapping[str, Any]) -> Rule:
     """One rule of an answer."""
+    with reading("a request for a rule"):
+        return _rule(data)
+
+
+def _rule(data: Mapping[str, Any]) -> Rule:
     figures = data.get("evidence") or {}
     return Rule(
         id=data["id"],
@@ -102,20 +142,22 @@ def parse_rule(data: Mapping[str, Any]) -> Rule:
 
 def parse_rules(data: Mapping[str, Any]) -> RuleSet:
     """The answer of a search."""
-    return RuleSet(
-        rules=tuple(parse_rule(one) for one in data["rules"]),
-        epoch=data["epoch"],
-        withheld=tuple(Withheld(one["id"], one["version"], one["reason"]) for one in data.get("withheld") or ()),
-    )
+    with reading("a search"):
+        return RuleSet(
+            rules=tuple(_rule(one) for one in data["rules"]),
+            epoch=data["epoch"],
+            withheld=tuple(Withheld(one["id"], one["version"], one["reason"]) for one in data.get("withheld") or ()),
+        )
 
 
 def parse_check(data: Mapping[str, Any]) -> SessionCheck:
     """The answer about a session."""
-    stale = tuple(
-        StaleRead(one["id"], one["version"], one["state"], one.get("reason") or "", one.get("current_version"))
-        for one in data["stale"]
-    )
-    return SessionCheck(data["verdict"], stale, data["what_now"], data["epoch"])
+    with reading("a session check"):
+        stale = tuple(
+            StaleRead(one["id"], one["version"], one["state"], one.get("reason") or "", one.get("current_version"))
+            for one in data["stale"]
+        )
+        return SessionCheck(data["verdict"], stale, data["what_now"], data["epoch"])
 
 
 def body(response: Response) -> dict[str, Any]:

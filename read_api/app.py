@@ -1,0 +1,57 @@
+"""The agents' side as one ASGI app. Nothing is read from the environment here: parts are arguments."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from read_api import episodes, errors, events, health, rules, sessions
+from read_api.indexes import Indexes
+from read_api.limits import BodyLimit
+from read_api.metrics import Measured, Metrics
+from read_api.notifier import Notifier
+from read_api.site import Clock, Site
+from read_api.wake import RedisWake
+from storage.engine import Database
+from storage.settings import Settings
+
+
+def create_app(
+    settings: Settings,
+    database: Database,
+    notifier: Notifier | None = None,
+    clock: Clock = lambda: datetime.now(UTC),
+) -> FastAPI:
+    """The agents' side over one database.
+
+    The notifier starts with the app and is closed with it; mounted in another app, whose lifespan is the only one that
+    runs, it starts with the first event stream, and whoever mounts it calls ``app.state.site.notifier.close()``.
+    """
+    metrics = notifier.metrics if notifier is not None else Metrics()
+    notifier = notifier or Notifier(database, RedisWake(settings.resolved_redis_url), metrics)
+    site = Site(settings, database, notifier, Indexes(), metrics, clock, settings.secret())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        site.notifier.start()
+        yield
+        await run_in_threadpool(site.notifier.close)
+
+    app = FastAPI(
+        title="Slowwave: promoted memory for agents",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.site = site
+    app.add_middleware(BodyLimit, large=settings.max_body_bytes)
+    app.add_middleware(Measured, metrics=metrics)
+    for topic in (rules, events, sessions, episodes, health):
+        app.include_router(topic.router)
+    errors.install(app)
+    return app

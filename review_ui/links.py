@@ -1,0 +1,41 @@
+"""Addresses of pages. Namespaces keep their slashes; ids are one segment."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+
+def candidate(namespace: str, candidate_id: str) -> str:
+    """A candidate's page."""
+    return f"/candidates/{quote(namespace)}/{quote(candidate_id, safe='')}"
+
+
+def rule(namespace: str, rule_id: str) -> str:
+    """A rule's page."""
+    return f"/rules/{quote(namespace)}/{quote(rule_id, safe='')}"
+
+
+def revoke(namespace: str, rule_id: str) -> str:
+    """The preview of a revocation, and where its form is sent."""
+    return f"{rule(namespace, rule_id)}/revoke"
+
+
+def restore(namespace: str, rule_id: str, version: int) -> str:
+    """Where the form that restores a quarantined version is sent."""
+    return f"{rule(namespace, rule_id)}/versions/{version}/restore"
+
+
+def episode(namespace: str, episode_id: str) -> str:
+    """An episode's page."""
+    return f"/episodes/{quote(namespace)}/{quote(episode_id, safe='')}"
+
+
+def run(run_id: str) -> str:
+    """A run's page."""
+    return f"/runs/{quote(run_id, safe='')}"
+
+
+def with_query(path: str, **values: str | int | None) -> str:
+    """``path`` with the values that are set, as a query."""
+    query = urlencode({key: value for key, value in values.items() if value not in (None, "")})
+    return f"{path}?{query}" if query else path

@@ -1,0 +1,230 @@
+"""A candidate's content and packet as typed values. Parts that are missing stay missing; nothing is guessed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from review_ui.plot import Estimate, Stratum, interval_words
+from review_ui.text import ratio
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check with what to do about it."""
+
+    name: str
+    verdict: str
+    detail: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The pooled effect over strata."""
+
+    estimate: Estimate | None
+    p_value: float | None
+    q_value: float | None
+    strata: int
+    success: str
+    failure: str
+    words: str
+    ratio: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What came of the groups that the finding was not made on."""
+
+    groups: int
+    estimate: Estimate | None
+    p_value: float | None
+    alpha: float | None
+    same_direction: bool
+    verdict: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A name and a value of a definition list."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What agents would receive."""
+
+    when_to_use: str
+    guidance: tuple[str, ...]
+    scope: tuple[Labelled, ...]
+    recheck: str
+    length: int
+
+
+CHECK_ORDER = {"fail": 0, "warn": 1, "pass": 2}
+
+
+def content_of(content: dict[str, Any], namespace: str) -> Content:
+    """The content of a revision or version."""
+    guidance = tuple(str(line) for line in _list(content.get("guidance")))
+    when_to_use = str(content.get("when_to_use") or "")
+    scope = _dict(content.get("scope"))
+    return Content(
+        when_to_use=when_to_use,
+        guidance=guidance,
+        scope=tuple(_scope_lines(scope, namespace)),
+        recheck=_date(scope.get("recheck_at")),
+        length=len(when_to_use) + sum(map(len, guidance)),
+    )
+
+
+def _scope_lines(scope: dict[str, Any], namespace: str) -> list[Labelled]:
+    environment = _dict(scope.get("environment"))
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(environment.items()))
+    agents = ", ".join(str(agent) for agent in _list(scope.get("agents")))
+    return [
+        Labelled("Namespace", str(scope.get("namespace") or namespace)),
+        Labelled("Environment", versions or "any"),
+        Labelled("Agents", agents or "all of the namespace"),
+        Labelled("Valid from", _date(scope.get("valid_from")) or "its approval"),
+        Labelled("Re-check on", _date(scope.get("recheck_at")) or "no date set"),
+    ]
+
+
+def estimate_of(value: dict[str, Any]) -> Estimate | None:
+    """An odds ratio with its interval; an end that is missing beside a ratio is unbounded."""
+    ratio, low, high = (_number(value.get(name)) for name in ("odds_ratio", "low", "high"))
+    if ratio is None:
+        return None
+    return Estimate(ratio, 0.0 if low is None else low, math.inf if high is None else high)
+
+
+def effect_of(packet: dict[str, Any]) -> Effect:
+    """The effect part of a packet."""
+    effect = _dict(packet.get("effect"))
+    found = estimate_of(effect)
+    return Effect(
+        estimate=found,
+        p_value=_number(effect.get("p_value")),
+        q_value=_number(effect.get("q_value")),
+        strata=_count(effect.get("strata")),
+        success=f"{_count(effect.get('success_with'))} of {_count(effect.get('success_total'))}",
+        failure=f"{_count(effect.get('failure_with'))} of {_count(effect.get('failure_total'))}",
+        words=interval_words(found),
+        ratio=ratio(found.odds_ratio) if found else "none",
+        interval=f"95 % {ratio(found.low)} to {ratio(found.high)}" if found else "no estimate",
+    )
+
+
+def held_out_of(packet: dict[str, Any]) -> HeldOut:
+    """The confirmation part of a packet."""
+    held = _dict(packet.get("held_out"))
+    found, p_value, alpha = estimate_of(held), _number(held.get("p_value")), _number(held.get("alpha"))
+    same = bool(held.get("same_direction"))
+    if p_value is None or alpha is None:
+        verdict = "not tested"
+    elif same and p_value <= alpha:
+        verdict = "confirmed"
+    else:
+        verdict = "not confirmed"
+    return HeldOut(_count(held.get("groups")), found, p_value, alpha, same, verdict, interval_words(found))
+
+
+def strata_of(packet: dict[str, Any]) -> list[Stratum]:
+    """Counts per task."""
+    names = ("success_with", "success_without", "failure_with", "failure_without")
+    return [
+        Stratum(str(row.get("stratum") or "unnamed"), *(_count(row.get(name)) for name in names))
+        for row in _list(packet.get("strata"))
+        if isinstance(row, dict)
+    ]
+
+
+def checks_of(packet: dict[str, Any]) -> list[Check]:
+    """Checks, failures first, so that what needs a look is on top."""
+    found = [
+        Check(str(row.get("name")), str(row.get("verdict")), str(row.get("detail") or ""), str(row.get("fix") or ""))
+        for row in _list(packet.get("checks"))
+        if isinstance(row, dict)
+    ]
+    return sorted(found, key=lambda check: CHECK_ORDER.get(check.verdict, 0))
+
+
+def exceptions_of(packet: dict[str, Any]) -> list[str]:
+    """Tasks where successes do the opposite."""
+    return [str(name) for name in _list(packet.get("exceptions"))]
+
+
+def facts_of(packet: dict[str, Any]) -> list[Labelled]:
+    """The rest of the packet that a reviewer asks for, where it is there."""
+    counts = _dict(packet.get("evidence"))
+    told = [
+        ("Independent groups", _count_text(counts.get("independent_groups"))),
+        ("Principals behind them", _count_text(counts.get("principals"))),
+        ("Verification", packet.get("verification_method")),
+        ("Owner", packet.get("owner")),
+        ("Authoritative source", packet.get("authoritative_source")),
+        ("Adjusted for the agent", _adjusted(_dict(packet.get("agent_adjusted")))),
+        ("Cost of drafting", _pairs(_dict(packet.get("cost")))),
+        ("Revoked before", _pairs(_dict(packet.get("revoked_before")))),
+    ]
+    return [Labelled(name, str(value)) for name, value in told if value not in (None, "", [], {})]
+
+
+def counter_example_of(packet: dict[str, Any]) -> tuple[str, str, str] | None:
+    """(episode id, first cited step, why) of the counter-example; ids are empty where none was found."""
+    found = _dict(packet.get("counter_example"))
+    steps = _list(found.get("step_ids"))
+    if not found:
+        return None
+    return str(found.get("episode_id") or ""), str(steps[0]) if steps else "", str(found.get("why") or "")
+
+
+def packet_conflicts_of(packet: dict[str, Any]) -> list[Labelled]:
+    """Conflicts as the packet names them: what kind and with what, and why."""
+    return [
+        Labelled(f"{row.get('kind', 'conflict')} with {row.get('with', 'another text')}", str(row.get("detail") or ""))
+        for row in _list(packet.get("conflicts"))
+        if isinstance(row, dict)
+    ]
+
+
+def _adjusted(value: dict[str, Any]) -> str:
+    found = estimate_of(value)
+    return f"odds ratio {interval_words(found)}" if found else str(value.get("why") or value.get("verdict") or "")
+
+
+def _pairs(value: dict[str, Any]) -> str:
+    return ", ".join(f"{str(key).replace('_', ' ')} {value[key]}" for key in sorted(value))
+
+
+def _date(value: object) -> str:
+    return str(value)[:10] if value else ""
+
+
+def _count_text(value: object) -> str:
+    return "" if value is None else str(_count(value))
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float(value) if value in ("inf", "-inf") else None
+    return float(value)
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

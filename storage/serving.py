@@ -1,0 +1,182 @@
+"""Writes of the agents' side: exposures, cache grants, sessions, acknowledgements, searches that found nothing.
+
+A serve **is** the insert of its exposure, conditional on the version being active: no row, no serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel, col
+
+from storage.ids import uuid7
+from storage.queries.rules import VersionKey
+from storage.tables import Ack, ApiToken, CacheGrant, ClientSession, Exposure, RuleVersion, SearchMiss
+
+
+class ForeignSession(PermissionError):
+    """Another token declared this session; only that one may report for it."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads: a session of an agent, through a token, perhaps from a named cache."""
+
+    namespace: str
+    session_id: str
+    token_id: str
+    agent: str | None = None
+    client_instance: str | None = None
+
+
+def serve(
+    session: Session,
+    reader: Reader,
+    picks: Sequence[VersionKey],
+    *,
+    epoch: int,
+    request_id: str,
+    now: datetime,
+    grant_until: datetime | None = None,
+) -> set[VersionKey]:
+    """Write the exposures of those picks that are active at this moment, and return them: only they may be served.
+
+    ``epoch`` is the one read before the picks were chosen. With a client instance and ``grant_until``, each served
+    version is also granted to that instance's cache, and the session is tied to it.
+    """
+    if not picks:
+        return set()
+    columns = [column.name for column in Exposure.__table__.columns]  # type: ignore[attr-defined]
+    rows = [_exposure(reader, pick, position, epoch, request_id, now) for position, pick in enumerate(picks)]
+    typed = session.get_bind().dialect.name == "postgresql"
+    source = sa.union_all(*(_if_active(row, columns, typed) for row in rows))
+    statement = sa.insert(Exposure).from_select(columns, source)
+    served = session.execute(statement.returning(col(Exposure.rule_id), col(Exposure.version)))
+    keys = {(str(rule_id), int(version)) for rule_id, version in served}
+    if reader.client_instance is not None and grant_until is not None:
+        _grant(session, reader, keys, epoch, now, grant_until)
+    return keys
+
+
+def declare_session(session: Session, reader: Reader, now: datetime) -> None:
+    """Tie a session to its client instance. One that had ended is open again: its report no longer says everything."""
+    if reader.client_instance is None:
+        return
+    values = {
+        "namespace": reader.namespace,
+        "session_id": reader.session_id,
+        "client_instance": reader.client_instance,
+        "token_id": reader.token_id,
+        "started_at": now,
+        "reported": [],
+    }
+    statement = _insert(session, ClientSession).values(values)
+    session.execute(
+        statement.on_conflict_do_update(
+            index_elements=["namespace", "session_id", "client_instance"],
+            set_={"ended_at": None},
+            where=col(ClientSession.ended_at).is_not(None),
+        )
+    )
+
+
+def report_session(
+    session: Session, reader: Reader, reads: Sequence[dict[str, Any]], *, ended: bool, now: datetime
+) -> None:
+    """Keep what a session says it read through its client instance; ended, that is all it read from the cache.
+
+    Raises:
+        ForeignSession: if another token declared the session.
+    """
+    declare_session(session, reader, now)
+    key = (reader.namespace, reader.session_id, reader.client_instance)
+    row = session.get_one(ClientSession, key, with_for_update=True, populate_existing=True)
+    if row.token_id != reader.token_id:
+        raise ForeignSession(f"session {reader.session_id} was declared by another token: report with that one")
+    row.reported = [*row.reported, *reads]
+    row.ended_at = now if ended else None
+    session.flush()
+
+
+def acknowledge(session: Session, consumer: str, namespace: str, epoch: int, token_id: str, now: datetime) -> None:
+    """A consumer applied everything up to ``epoch``; an acknowledgement never goes back."""
+    values = {"consumer": consumer, "namespace": namespace, "epoch": epoch, "token_id": token_id, "at": now}
+    statement = _insert(session, Ack).values(values)
+    session.execute(
+        statement.on_conflict_do_update(
+            index_elements=["consumer", "namespace"],
+            set_={"epoch": epoch, "token_id": token_id, "at": now},
+            where=col(Ack.epoch) < epoch,
+        )
+    )
+
+
+def record_miss(session: Session, namespace: str, task: str, session_id: str, now: datetime) -> None:
+    """A search that found nothing: a reason for tonight."""
+    session.add(SearchMiss(id=uuid7(), namespace=namespace, task=task, session_id=session_id, at=now))
+
+
+def touch_token(session: Session, token_id: str, now: datetime) -> None:
+    """The token was used."""
+    session.execute(sa.update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now))
+
+
+def _exposure(
+    reader: Reader, pick: VersionKey, position: int, epoch: int, request_id: str, now: datetime
+) -> dict[str, Any]:
+    return {
+        "namespace": reader.namespace,
+        "id": uuid7(),
+        "session_id": reader.session_id,
+        "agent": reader.agent,
+        "token_id": reader.token_id,
+        "rule_id": pick[0],
+        "version": pick[1],
+        "epoch": epoch,
+        "position": position,
+        "request_id": request_id,
+        "client_instance": reader.client_instance,
+        "at": now,
+    }
+
+
+def _if_active(row: dict[str, Any], columns: Sequence[str], typed: bool) -> sa.Select[Any]:
+    """One row of values, or none. PostgreSQL wants their types said; SQLite would turn a cast date into a number."""
+    kinds = {column.name: column.type for column in Exposure.__table__.columns}  # type: ignore[attr-defined]
+    values = [sa.literal(row[name], kinds[name]) for name in columns]
+    shown = [sa.cast(value, value.type) for value in values] if typed else values
+    return sa.select(*(each.label(name) for each, name in zip(shown, columns, strict=True))).where(
+        col(RuleVersion.namespace) == row["namespace"],
+        col(RuleVersion.rule_id) == row["rule_id"],
+        col(RuleVersion.version) == row["version"],
+        col(RuleVersion.state) == "active",
+    )
+
+
+def _grant(session: Session, reader: Reader, keys: set[VersionKey], epoch: int, now: datetime, until: datetime) -> None:
+    assert reader.client_instance is not None
+    for rule_id, version in sorted(keys):
+        session.add(
+            CacheGrant(
+                namespace=reader.namespace,
+                id=uuid7(),
+                client_instance=reader.client_instance,
+                token_id=reader.token_id,
+                rule_id=rule_id,
+                version=version,
+                epoch=epoch,
+                since=now,
+                until=until,
+            )
+        )
+
+
+def _insert(session: Session, table: type[SQLModel]) -> Any:
+    """An insert that knows ON CONFLICT, in this database's dialect."""
+    name = session.get_bind().dialect.name
+    return sqlite.insert(table) if name == "sqlite" else postgresql.insert(table)

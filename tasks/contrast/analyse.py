@@ -1,0 +1,286 @@
+"""The contrast of one family, whole: screen, confirm, adjust, reduce to findings, say how far each may go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from tasks.contrast.agent import Adjusted, adjust
+from tasks.contrast.cmh import Effects, Floats, Tables, effects
+from tasks.contrast.confirm import Trial, look, still_holds
+from tasks.contrast.fdr import q_values
+from tasks.contrast.predicate import Predicate, predicate_id
+from tasks.contrast.redundancy import is_wording, wordings
+from tasks.contrast.sample import Sample
+from tasks.contrast.verdict import (
+    Effect,
+    Finding,
+    HeldOut,
+    HeldOutTest,
+    Needs,
+    Stratum,
+    Verdict,
+    exceptions,
+    needs,
+    statement,
+)
+
+SUGGESTIVE_P = 0.05
+AGENT_P = 0.05
+"""Shared by all strong features: so many adjusted effects are looked at, and some would pass by chance."""
+
+MOST_SUGGESTIVE, MOST_CONFOUNDED, MOST_FOUND = 10, 40, 100
+ENOUGH_STRATA = 5
+"""Fewer informative tasks than this cannot show that an association is gone within tasks."""
+
+
+_Worded = tuple[int, list[int]]
+"""A finding's feature, and the features that only reword it."""
+
+
+@dataclass(frozen=True)
+class PastLook:
+    """A stored confirmation of an earlier night: one test on one fold."""
+
+    fold: int
+    p_value: float
+    alpha: float
+    odds_ratio: float | None
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Where the family is and how strict to be. ``past`` holds earlier confirmations by predicate id;
+    ``look_number`` counts the nights of the namespace that spent alpha, with this one."""
+
+    namespace: str
+    family: str
+    alpha: float
+    q_level: float = 0.10
+    min_strata: int = 8
+    past: Mapping[str, Sequence[PastLook]] = field(default_factory=dict)
+    look_number: int = 1
+
+    @property
+    def salt(self) -> str:
+        """What the folds are drawn with."""
+        return f"fold\x00{self.namespace}"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """``tests`` features were testable; ``trials`` maps a predicate id to its confirmation tests of tonight,
+    ``sides`` to the side that the effect on all evidence is on."""
+
+    tests: int
+    findings: list[Finding]
+    trials: dict[str, list[Trial]]
+    sides: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Screen:
+    sample: Sample
+    tables: Tables
+    seen: Effects
+    q: Floats
+    crude: Effects
+    crude_q: Floats
+
+
+def analyse(sample: Sample, question: Question) -> Analysis:
+    """Findings of a family. ``sample.columns`` should be ``distinct``; identical columns would only cost power."""
+    if not sample.columns.predicates:
+        return Analysis(0, [], {}, {})
+    screen = _screen(sample)
+    trials = look(
+        sample, alpha=question.alpha, salt=question.salt, q_level=question.q_level, min_strata=question.min_strata
+    )
+    by_feature: dict[int, list[Trial]] = {}
+    for trial in trials:
+        by_feature.setdefault(trial.feature, []).append(trial)
+    findings = _found(screen, question, by_feature) + _confounded(screen, question)
+    identity = {f: predicate_id(question.namespace, question.family, _directed(screen, f)) for f in by_feature}
+    sides = {identity[f]: -1 if screen.seen.excess[f] < 0 else 1 for f in by_feature}
+    tests = int((screen.seen.variance > 0).sum())
+    return Analysis(tests, findings, {identity[f]: tested for f, tested in by_feature.items()}, sides)
+
+
+def _screen(sample: Sample) -> _Screen:
+    tables, crude = sample.tables(), effects(sample.crude())
+    seen = effects(tables)
+    return _Screen(sample, tables, seen, _q(seen), crude, _q(crude))
+
+
+def _q(seen: Effects) -> Floats:
+    testable = seen.variance > 0
+    q = np.ones(len(seen.p))
+    q[testable] = q_values(seen.p[testable])
+    return q
+
+
+def _directed(screen: _Screen, feature: int) -> Predicate:
+    return screen.sample.columns.predicates[feature].toward("avoid" if screen.seen.excess[feature] < 0 else "do")
+
+
+def _found(screen: _Screen, question: Question, trials: Mapping[int, list[Trial]]) -> list[Finding]:
+    """Findings within tasks: what passed the screen or was tested on held-out groups, then the merely suggestive."""
+    strong = {int(f) for f in np.flatnonzero((screen.q <= question.q_level) & (screen.seen.variance > 0))} | set(trials)
+    held = {f: _held_out(screen, question, f, trials.get(f, [])) for f in strong}
+    confirmed = [f for f in strong if (one := held[f]) is not None and one.confirmed and one.same_direction]
+    grouped = wordings(screen.sample, confirmed, screen.seen)
+    covered = {f for kept, others in grouped for f in (kept, *others)}
+    grouped, beyond = _under(screen, grouped, [f for f in strong if f not in covered])
+    grouped += wordings(screen.sample, beyond, screen.seen)
+    grouped += _with_looks(grouped, beyond, trials)
+    hinted = np.flatnonzero((screen.seen.p <= SUGGESTIVE_P) & (screen.seen.variance > 0))
+    weak = sorted((int(f) for f in hinted if f not in strong), key=lambda f: (screen.seen.p[f], f))
+    _, suggestive = _under(screen, grouped, weak[: 3 * MOST_SUGGESTIVE])
+    own = wordings(screen.sample, suggestive, screen.seen)[:MOST_SUGGESTIVE]
+    return [_finding(screen, question, f, held.get(f), others) for f, others in [*grouped[:MOST_FOUND], *own]]
+
+
+def _under(screen: _Screen, grouped: list[_Worded], features: Sequence[int]) -> tuple[list[_Worded], list[int]]:
+    """Put features that only reword a finding under it; returns the findings so, and the features that are left."""
+    under: dict[int, list[int]] = {kept: [*others] for kept, others in grouped}
+    left = []
+    for f in sorted(features, key=lambda f: (screen.seen.p[f], f)):
+        kept = next((one for one in under if is_wording(screen.sample, f, one, screen.seen)), None)
+        left.append(f) if kept is None else under[kept].append(f)
+    return list(under.items()), left
+
+
+def _with_looks(grouped: list[_Worded], beyond: Sequence[int], trials: Mapping[int, list[Trial]]) -> list[_Worded]:
+    """What was tested tonight and reworded by something unconfirmed: it keeps a row of its own for its looks."""
+    shown = {kept for kept, _ in grouped}
+    return [(f, []) for f in sorted(beyond) if f in trials and f not in shown]
+
+
+def _held_out(screen: _Screen, question: Question, feature: int, trials: Sequence[Trial]) -> HeldOut | None:
+    """Tonight's tests and the earlier ones that still stand; the best of them on top."""
+    identity = predicate_id(question.namespace, question.family, _directed(screen, feature))
+    side = -1 if screen.seen.excess[feature] < 0 else 1
+    tests = [_tonight(trial, trial.side == side) for trial in trials]
+    for past in question.past.get(identity, ()):
+        if still_holds(screen.sample, feature, past.groups, side, past.alpha):
+            tests.append(_earlier(screen.sample, past))
+    if not tests:
+        return None
+    best = min(tests, key=lambda test: (not test.confirmed, test.p_value, test.fold))
+    return HeldOut(**vars(best), folds=[asdict(test) for test in tests])
+
+
+def _tonight(trial: Trial, same: bool) -> HeldOutTest:
+    return HeldOutTest(
+        fold=trial.fold, groups=len(trial.groups), odds_ratio=_finite(trial.odds_ratio), low=_finite(trial.low) or 0.0,
+        high=_finite(trial.high), p_value=trial.p_value, alpha=trial.alpha, same_direction=same,
+        confirmed=trial.confirmed and same, strata=trial.strata, earlier=False,
+    )  # fmt: skip
+
+
+def _earlier(sample: Sample, past: PastLook) -> HeldOutTest:
+    units = np.isin(np.asarray(sample.groups), list(past.groups))
+    return HeldOutTest(
+        fold=past.fold, groups=int(units.sum()), odds_ratio=past.odds_ratio, low=0.0, high=None, p_value=past.p_value,
+        alpha=past.alpha, same_direction=True, confirmed=True, strata=int(sample.informative_strata(units).sum()),
+        earlier=True,
+    )  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _finding(screen: _Screen, question: Question, feature: int, held: HeldOut | None, others: Sequence[int]) -> Finding:
+    predicate, effect, strata = _directed(screen, feature), _effect(screen, feature), _strata(screen, feature)
+    strong = effect.q_value <= question.q_level
+    log_odds = _log_odds(screen, feature)
+    strong_ones = int((screen.q <= question.q_level).sum())
+    level = AGENT_P / max(1, strong_ones)
+    adjusted = adjust(screen.sample, feature, log_odds, level) if strong else Adjusted("not-asked", 0)
+    verdict = _verdict(strong, held, adjusted)
+    shrunk = screen.seen.excess[feature] / (screen.seen.variance[feature] + 1.0)
+    wanted = needs(effect, strata, float(shrunk)) if verdict in ("insufficient", "unconfirmed") else None
+    opposite = exceptions(strata, -1 if predicate.direction == "avoid" else 1)
+    also = [_directed(screen, other) for other in others]
+    return _assemble(
+        screen, question, feature, predicate, effect, held, strata, opposite, adjusted, verdict, wanted, also
+    )
+
+
+def _assemble(
+    screen: _Screen,
+    question: Question,
+    feature: int,
+    predicate: Predicate,
+    effect: Effect,
+    held: HeldOut | None,
+    strata: list[Stratum],
+    opposite: list[str],
+    adjusted: Adjusted,
+    verdict: Verdict,
+    wanted: Needs | None,
+    also: list[Predicate],
+) -> Finding:
+    crude = _finite(screen.crude.odds_ratio[feature])
+    said = statement(predicate, effect, held, opposite, adjusted, verdict, wanted, crude)
+    return Finding(
+        predicate, predicate_id(question.namespace, question.family, predicate), effect, held, strata, opposite,
+        adjusted, verdict, said, wanted, crude, float(screen.crude_q[feature]), also,
+    )  # fmt: skip
+
+
+def _verdict(strong: bool, held: HeldOut | None, adjusted: Adjusted) -> Verdict:
+    if not strong:
+        return "unconfirmed" if held is not None else "insufficient"
+    if adjusted.verdict in ("gone", "inseparable"):
+        return "agent-confounded"
+    stands = held is not None and held.confirmed and held.same_direction and adjusted.verdict != "weaker"
+    return "confirmed" if stands else "unconfirmed"
+
+
+def _log_odds(screen: _Screen, feature: int) -> float:
+    """Log odds ratio; the score's one-step estimate where the ratio is 0 or infinite."""
+    ratio = screen.seen.odds_ratio[feature]
+    if np.isfinite(ratio) and ratio > 0:
+        return float(np.log(ratio))
+    return float(screen.seen.excess[feature] / max(screen.seen.variance[feature], 1e-9))
+
+
+def _effect(screen: _Screen, feature: int) -> Effect:
+    informative = screen.tables.informative[:, feature]
+    a, b, c, d = (int(part[informative, feature].sum()) for part in screen.tables.parts())
+    seen = screen.seen
+    return Effect(
+        _finite(seen.odds_ratio[feature]), float(seen.low[feature]), _finite(seen.high[feature]),
+        float(seen.p[feature]), float(screen.q[feature]), int(seen.strata[feature]), a, a + b, c, c + d,
+        float(seen.variance[feature]),
+    )  # fmt: skip
+
+
+def _strata(screen: _Screen, feature: int) -> list[Stratum]:
+    """Counts of every task in which a run was spoken of, informative ones first."""
+    rows = []
+    for index, name in enumerate(screen.sample.strata):
+        a, b, c, d = (int(part[index, feature]) for part in screen.tables.parts())
+        if a + b + c + d:
+            rows.append(Stratum(name, a, b, c, d))
+    return sorted(rows, key=lambda row: (not row.informative, row.stratum))
+
+
+def _confounded(screen: _Screen, question: Question) -> list[Finding]:
+    """Strong over all runs together, gone between runs of the same task."""
+    strong = screen.crude_q <= question.q_level
+    gone = (screen.seen.p > SUGGESTIVE_P) & (screen.seen.strata >= ENOUGH_STRATA)
+    chosen = sorted((int(f) for f in np.flatnonzero(strong & gone)), key=lambda f: (screen.crude.p[f], f))
+    return [_confounded_finding(screen, question, f) for f in chosen[:MOST_CONFOUNDED]]
+
+
+def _confounded_finding(screen: _Screen, question: Question, feature: int) -> Finding:
+    direction = "avoid" if screen.crude.excess[feature] < 0 else "do"
+    predicate = screen.sample.columns.predicates[feature].toward(direction)  # type: ignore[arg-type]
+    effect, strata, adjusted = _effect(screen, feature), _strata(screen, feature), Adjusted("not-asked", 0)
+    return _assemble(screen, question, feature, predicate, effect, None, strata, [], adjusted, "confounded", None, [])

@@ -1,0 +1,274 @@
+"""Stage: drafts become candidates for review. What is known is refreshed, never doubled; what is closed stays so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session
+
+from storage import audit
+from storage.candidates import (
+    add_revision,
+    move_candidate,
+    note_conflicts,
+    resolve_conflicts,
+    revisions_by_run,
+    void_decisions,
+)
+from storage.engine import Database
+from storage.ids import content_hash
+from storage.ledger import Claim, guard
+from storage.queries import candidates as candidate_queries
+from storage.queries import evidence as evidence_queries
+from storage.queries import rules as rule_queries
+from storage.queries.runs import steps_of_run
+from storage.tables import Candidate, CandidateRevision, Draft, Evidence, Inference
+from tasks.context import StepContext
+from tasks.draft.statistical import expected_gain
+from tasks.draft.wording import title
+from tasks.stage.refresh import Known, Plan, plan
+from tasks.stage.settle import packet_hash, settled
+from tasks.stage.snapshot import snapshot
+from tasks.verify.checks import HOLDS
+
+UNCONFIRMED = "tonight's comparison no longer confirms it"
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A draft with what staging it takes."""
+
+    draft: Draft
+    inference: Inference
+    content: dict[str, Any]
+    content_hash: str
+    packet_hash: str
+    replaces: tuple[str, int] | None
+    rank: float
+
+
+def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
+    """Stage the run's drafts, best first. Run again, it changes nothing twice.
+
+    Returns ``candidates`` (staged or refreshed tonight), counts by what was done, ``held_back`` by a check, and
+    ``voided``: candidates whose finding tonight's comparison no longer confirms.
+    """
+    with database.read() as session:
+        drafts = list(candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
+    fit = [draft for draft in drafts if not is_held(draft)]
+    ready = sorted((_ready(database, claim, context, draft) for draft in fit), key=lambda r: (-r.rank, r.draft.id))
+    done: Counter[str] = Counter()
+    for one in ready:
+        done[_stage(database, claim, context, one, full=done["create"] >= context.settings.max_candidates)] += 1
+    voided = _void_unconfirmed(database, claim, context, {draft.candidate_id for draft in fit})
+    with database.read() as session:
+        created, refreshed = revisions_by_run(session, claim.namespace, claim.run_id)
+    return {
+        "candidates": created + refreshed,
+        "created": created,
+        "refreshed": refreshed,
+        "unchanged": done["unchanged"],
+        "closed": done["closed"],
+        "over_cap": done["over-cap"],
+        "held_back": len(drafts) - len(fit),
+        "voided": voided,
+    }
+
+
+def is_held(draft: Draft) -> bool:
+    """Whether a failed check keeps this draft out of the queue."""
+    return any(check["verdict"] == "fail" and check["name"] in HOLDS for check in draft.checks)
+
+
+def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft) -> _Ready:
+    namespace = claim.namespace
+    with database.read() as session:
+        candidate = candidate_queries.candidate_by_id(session, namespace, draft.candidate_id)
+        earlier = candidate_queries.revisions_of(session, namespace, draft.candidate_id)
+        inference = session.get_one(Inference, (namespace, draft.inference_id))
+        rule = rule_queries.rule_by_predicate(session, namespace, inference.predicate_id)
+        versions = rule_queries.versions_of(session, namespace, rule.id) if rule else []
+    waiting = candidate is None or candidate.state not in ("promoted", "rejected")
+    content = settled(draft.content, (row.content for row in earlier), context.now.date(), waiting=waiting)
+    active = next(((row.rule_id, row.version) for row in versions if row.state == "active"), None)
+    return _Ready(
+        draft=draft,
+        inference=inference,
+        content=content,
+        content_hash=content_hash(content),
+        packet_hash=packet_hash(draft.packet),
+        replaces=active or _superseded_by(draft),
+        rank=expected_gain(draft.packet),
+    )
+
+
+def _superseded_by(draft: Draft) -> tuple[str, int] | None:
+    """The active rule that this draft proposes to put aside."""
+    for conflict in draft.conflicts:
+        if conflict.get("supersedes"):
+            rule_id, _, number = str(conflict["with"]).removeprefix("rule:").rpartition("@")
+            return rule_id, int(number)
+    return None
+
+
+def _stage(database: Database, claim: Claim, context: StepContext, ready: _Ready, *, full: bool) -> str:
+    """One draft, in one transaction; returns what was done with it."""
+    with database.write() as session:
+        guard(session, claim)
+        candidate = candidate_queries.candidate_by_id(session, claim.namespace, ready.draft.candidate_id, lock=True)
+        decided = _plan(session, candidate, ready)
+        if _made_tonight(session, candidate, claim):
+            return "create" if candidate is not None and candidate.number == 1 else "refresh"
+        if not decided.writes:
+            return decided.kind
+        if decided.kind == "create" and full:
+            return "over-cap"
+        if candidate is None:
+            candidate = _create(session, claim, context, ready)
+        else:
+            _refresh(session, claim, context, candidate, ready, decided)
+        _add_revision(session, claim, context, candidate, ready)
+        detail = {"run": claim.run_id, "number": candidate.number, "content_hash": ready.content_hash}
+        _record(session, context, f"candidate.{decided.kind}", claim.namespace, candidate.id, detail)
+        return decided.kind
+
+
+def _plan(session: Session, candidate: Candidate | None, ready: _Ready) -> Plan:
+    new = snapshot(ready.content_hash, ready.draft.packet)
+    if candidate is None:
+        return plan(None, new, ready.packet_hash)
+    revision = candidate_queries.revision(session, candidate.namespace, candidate.id, candidate.number)
+    packet = revision.packet if revision else {}
+    known = Known(candidate.state, snapshot(candidate.content_hash, packet), candidate.packet_hash)
+    refused = candidate_queries.rejected_hashes(session, candidate.namespace, [candidate.id])
+    rejected = (candidate.id, ready.content_hash) in refused
+    revoked = ready.draft.packet.get("revoked_before") is not None
+    return plan(known, new, ready.packet_hash, rejected=rejected, revoked=revoked)
+
+
+def _made_tonight(session: Session, candidate: Candidate | None, claim: Claim) -> bool:
+    if candidate is None:
+        return False
+    revision = candidate_queries.revision(session, candidate.namespace, candidate.id, candidate.number)
+    return revision is not None and revision.run_id == claim.run_id
+
+
+def _create(session: Session, claim: Claim, context: StepContext, ready: _Ready) -> Candidate:
+    candidate = Candidate(
+        namespace=claim.namespace,
+        id=ready.draft.candidate_id,
+        kind=ready.draft.kind,
+        created_at=context.now,
+        updated_at=context.now,
+        number=1,
+        **_columns(claim, ready),
+    )
+    session.add(candidate)
+    session.flush()
+    return candidate
+
+
+def _refresh(
+    session: Session, claim: Claim, context: StepContext, candidate: Candidate, ready: _Ready, decided: Plan
+) -> None:
+    columns = _columns(claim, ready) | {"number": candidate.number + 1}
+    if not move_candidate(session, candidate, decided.state, context.now, extra=columns):
+        raise RuntimeError(f"candidate {candidate.id} moved while its row was locked: the store is not as it should be")
+    if decided.voids:
+        void_decisions(session, claim.namespace, candidate.id, why=decided.voids, now=context.now, verdict="approve")
+
+
+def _columns(claim: Claim, ready: _Ready) -> dict[str, Any]:
+    packet, predicate = ready.draft.packet, ready.content["predicate"]
+    rule_id, version = ready.replaces or (None, None)
+    return {
+        "tier": packet["tier"],
+        "tier_why": packet["tier_why"],
+        "content_hash": ready.content_hash,
+        "packet_hash": ready.packet_hash,
+        "title": title(predicate, mixed=bool(packet.get("exceptions"))),
+        "predicate_id": ready.inference.predicate_id,
+        "family_id": ready.inference.family_id,
+        "cluster_id": ready.draft.cluster_id,
+        "run_id": claim.run_id,
+        "replaces_rule_id": rule_id,
+        "replaces_version": version,
+        "revoked_before": packet.get("revoked_before") is not None,
+        "rank": ready.rank,
+    }
+
+
+def _add_revision(session: Session, claim: Claim, context: StepContext, candidate: Candidate, ready: _Ready) -> None:
+    draft = ready.draft
+    revision = CandidateRevision(
+        namespace=claim.namespace,
+        candidate_id=candidate.id,
+        number=candidate.number,
+        run_id=claim.run_id,
+        content=ready.content,
+        content_hash=ready.content_hash,
+        packet=draft.packet,
+        packet_hash=ready.packet_hash,
+        author=draft.drafter,
+        drafter=draft.drafter,
+        mode=draft.mode,
+        inputs=draft.inputs,
+        prompt_hash=draft.prompt_hash,
+        cost=draft.cost,
+        created_at=context.now,
+    )
+    observed = evidence_queries.observations_of(session, claim.namespace, draft.inference_id)
+    evidence = [
+        Evidence(
+            namespace=claim.namespace,
+            id=content_hash([candidate.id, candidate.number, observation.id], 32),
+            candidate_id=candidate.id,
+            number=candidate.number,
+            episode_id=episode.id,
+            step_ids=observation.step_ids,
+            stance=link.stance,
+            group_id=link.group_id,
+            stratum=episode.task_key,
+        )
+        for link, observation, episode in observed
+    ]
+    add_revision(session, revision, evidence)
+    note_conflicts(session, claim.namespace, f"candidate:{candidate.id}", draft.conflicts, claim.run_id, context.now)
+
+
+def _void_unconfirmed(database: Database, claim: Claim, context: StepContext, confirmed: set[str]) -> int:
+    """Withdraw waiting candidates of the families that were compared tonight without confirming them again."""
+    with database.read() as session:
+        compared = {
+            step.shard
+            for step in steps_of_run(session, claim.run_id)
+            if step.stage == "contrast" and step.state == "done"
+        }
+        waiting = candidate_queries.candidates_in(session, claim.namespace)
+    lost = [row for row in waiting if row.family_id in compared and row.id not in confirmed]
+    return sum(_void(database, claim, context, candidate.id) for candidate in lost)
+
+
+def _void(database: Database, claim: Claim, context: StepContext, candidate_id: str) -> bool:
+    with database.write() as session:
+        guard(session, claim)
+        candidate = candidate_queries.candidate_by_id(session, claim.namespace, candidate_id, lock=True)
+        if candidate is None or not move_candidate(session, candidate, "void", context.now):
+            return False
+        void_decisions(session, claim.namespace, candidate_id, why=UNCONFIRMED, now=context.now, verdict="approve")
+        resolve_conflicts(session, claim.namespace, [f"candidate:{candidate_id}"])
+        _record(
+            session, context, "candidate.void", claim.namespace, candidate_id, {"run": claim.run_id, "why": UNCONFIRMED}
+        )
+        return True
+
+
+def _record(
+    session: Session, context: StepContext, action: str, namespace: str, candidate_id: str, detail: dict[str, Any]
+) -> None:
+    audit.record(
+        session, actor=context.actor, action=action, namespace=namespace, target=f"candidate:{candidate_id}",
+        detail=detail, now=context.now,
+    )  # fmt: skip

@@ -1,0 +1,236 @@
+"""What the pages show, to whom, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+from sqlmodel import select
+from starlette.testclient import TestClient
+
+from review_ui.app import create_app
+from storage.engine import Database
+from storage.settings import Settings
+from storage.tables import AuditEntry, Episode, EpisodeBody, EpisodeKey, Evidence
+from support import factories
+from support.review_pages import SPACE, Browse, Clock, fields
+
+OTHER = "acme/travel"
+
+
+@pytest.fixture
+def two_spaces(app: object, database: Database, clock: Clock) -> None:
+    """The same things in two namespaces."""
+    factories.make_namespace(database, OTHER, clock())
+    factories.make_namespace(database, "acme/support2", clock())
+    for space in (SPACE, OTHER):
+        name = space.rpartition("/")[2]
+        factories.make_episode(database, space, f"ep-{name}", clock())
+        content = factories.content_for(space, when_to_use=f"When {name} asks")
+        factories.make_candidate(
+            database, space, f"cand-{name}", clock(), content=content, evidence=[(f"ep-{name}", "support")]
+        )
+        factories.make_run(database, space, f"run-{name}", clock())
+
+
+def promote(browser: TestClient, link: str) -> None:
+    form = fields(browser.get(link).text, f"{link}/reject") | {"reason": "read"}
+    assert browser.post(f"{link}/approve", data=form).status_code == 303
+
+
+def test_a_reviewer_of_one_namespace_cannot_tell_that_another_exists(browse: Browse, two_spaces: None) -> None:
+    admin, rosa = browse("admin", role="admin"), browse("rosa", namespaces=(SPACE,))
+    promote(admin, f"/candidates/{OTHER}/cand-travel")
+    rule = next(line for line in admin.get("/rules").text.split('"') if line.startswith(f"/rules/{OTHER}/"))
+    hidden = [
+        f"/candidates/{OTHER}/cand-travel",
+        rule,
+        f"{rule}/revoke",
+        f"/episodes/{OTHER}/ep-travel",
+        "/runs/run-travel",
+    ]
+    for path in hidden:
+        assert admin.get(path).status_code == 200, path
+        seen, unknown = rosa.get(path), rosa.get(path.replace("travel", "nowhere"))
+        assert seen.status_code == unknown.status_code == 404
+        assert seen.text == unknown.text
+    for path in (
+        "/queue",
+        "/rules",
+        "/runs",
+        "/audit",
+        f"/queue?namespace={OTHER}&state=promoted",
+        "/queue?state=promoted",
+    ):
+        page = rosa.get(path).text
+        assert "cand-travel" not in page
+        assert "run-travel" not in page
+        assert f">{OTHER}<" not in page
+
+
+def test_acts_on_a_hidden_namespace_are_not_found(browse: Browse, two_spaces: None, database: Database) -> None:
+    admin, rosa = browse("admin", role="admin"), browse("rosa", namespaces=(SPACE,))
+    link = f"/candidates/{OTHER}/cand-travel"
+    form = fields(admin.get(link).text, f"{link}/reject")
+    mine = form | {"csrf": fields(rosa.get("/queue").text, "/logout")["csrf"], "reason": "mine now"}
+    for path in (
+        f"{link}/approve",
+        f"{link}/reject",
+        f"/rules/{OTHER}/x/revoke",
+        f"/rules/{OTHER}/x/versions/1/restore",
+    ):
+        assert rosa.post(path, data=mine).status_code == 404
+
+
+def test_a_grant_is_by_whole_segments(browse: Browse, two_spaces: None) -> None:
+    page = browse("rosa", namespaces=(SPACE,)).get("/queue").text
+    assert ">acme/support<" in page
+    assert "acme/support2" not in page
+    assert ">acme/travel<" in browse("otto", namespaces=("acme",)).get("/queue").text
+
+
+def test_the_queue_is_sorted_by_rank_filtered_and_paged(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    for place in range(60):
+        content = factories.content_for(SPACE, when_to_use=f"Case number {place:02}")
+        tier = "high" if place < 3 else "standard"
+        factories.make_candidate(
+            database, SPACE, f"c-{place:02}", clock(), content=content, rank=float(place), tier=tier
+        )
+    rosa = browse()
+    first, second = rosa.get("/queue").text, rosa.get("/queue?page=2").text
+    assert first.index("Case number 59") < first.index("Case number 58") < first.index("Case number 10")
+    assert "Case number 09" not in first
+    assert "Case number 09" in second
+    assert "60 candidates" in first
+    assert 'href="/queue?state=waiting&amp;page=2"' in first
+    assert 'href="/queue?state=waiting"' in second
+    high = rosa.get("/queue?tier=high").text
+    assert "3 candidates" in high
+    assert "Case number 03" not in high
+    assert "Nothing here with this filter" in rosa.get("/queue?state=rejected").text
+
+
+def test_a_candidate_shows_its_packet_with_evidence_side_by_side(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    outcomes = ["failure"] * 6 + ["success"] * 2
+    for place, outcome in enumerate(outcomes):
+        steps = factories.trace(f"K-{place}", cancels=True, outcome=outcome)
+        factories.make_episode(database, SPACE, f"ep-{place}", clock(), outcome=outcome, steps=steps)
+    evidence = [(f"ep-{place}", "support" if place < 6 else "counter") for place in range(8)]
+    factories.make_candidate(database, SPACE, "cand-1", clock(), evidence=evidence)
+    link = f"/candidates/{SPACE}/cand-1"
+    page = browse().get(link).text
+    for said in ("What an agent will receive", "odds ratio 0.11, 95 % interval 0.03 to 0.38", "24 held-out groups",
+                 "Advice to check, not to avoid", "orders/7", "Narrow the scope to orders", "Evidence for it",
+                 "Evidence against it", "has left the warehouse", "1 to 4 of 6", "What an approval means",
+                 "Odds ratio of success in each task", "The same as a table", "It cancelled unread"):  # fmt: skip
+        assert said in page, said
+    assert page.index("Evidence for it") < page.index("Evidence against it")
+    assert "5 to 6 of 6" in browse("otto").get(f"{link}?support=2").text
+
+
+def test_evidence_shows_each_independent_group_before_a_second_of_any(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    for place in range(6):
+        factories.make_episode(database, SPACE, f"ep-{place}", clock(), task=f"Task {place}")
+    factories.make_candidate(database, SPACE, "cand-1", clock(), evidence=[(f"ep-{n}", "support") for n in range(6)])
+
+    with database.write() as session:
+        for row in session.exec(select(Evidence)):
+            row.group_id = "echo" if row.episode_id < "ep-4" else row.episode_id
+    page = browse().get(f"/candidates/{SPACE}/cand-1").text
+    assert "Task 4" in page
+    assert "Task 5" in page
+    assert "Task 3" not in page
+
+
+def test_a_purged_episode_leaves_a_tombstone(browse: Browse, app: object, database: Database, clock: Clock) -> None:
+    factories.make_episode(database, SPACE, "ep-1", clock())
+    factories.make_candidate(database, SPACE, "cand-1", clock(), evidence=[("ep-1", "support")])
+    with database.write() as session:
+        for table in (EpisodeBody, EpisodeKey):
+            session.delete(session.exec(select(table)).one())
+        session.exec(select(Episode)).one().purged_at = clock()
+    rosa = browse()
+    assert "was purged" in rosa.get(f"/candidates/{SPACE}/cand-1").text
+    assert "tombstone" in rosa.get(f"/episodes/{SPACE}/ep-1").text
+
+
+def test_an_episode_shows_where_its_outcome_came_from_and_finds_the_cited_step(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    steps = [{"id": str(place), "kind": "tool_call", "name": f"call_{place}"} for place in range(150)]
+    factories.make_episode(database, SPACE, "ep-1", clock(), steps=steps, outcome_source="self-reported")
+    rosa = browse()
+    first = rosa.get(f"/episodes/{SPACE}/ep-1").text
+    assert "never enters a contrast" in first
+    assert "api key: 1" in first
+    assert "call_59" in first
+    assert "call_60" not in first
+    held = rosa.get(f"/episodes/{SPACE}/ep-1?step=130").text
+    assert 'id="cited"' in held
+    assert "call_130" in held
+    assert "Steps 121 to 150 of 150" in held
+
+
+def test_a_running_night_reloads_itself_and_a_finished_one_does_not(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    factories.make_run(database, SPACE, "run-1", clock(), state="running")
+    factories.make_run(database, SPACE, "run-2", clock(), key="2026-11-29")
+    rosa = browse()
+    live = rosa.get("/runs/run-1").text
+    assert '<meta http-equiv="refresh" content="3">' in live
+    assert "2 of 4 steps" in live
+    done = rosa.get("/runs/run-2").text
+    assert "http-equiv" not in done
+    assert "Only across tasks: gone within them" in done
+    assert "about 9 more groups" in done
+    assert "http-equiv" in rosa.get("/runs").text
+
+
+def test_the_audit_log_names_people_and_a_changed_entry_is_found(
+    browse: Browse, two_spaces: None, database: Database
+) -> None:
+    rosa = browse()
+    promote(rosa, f"/candidates/{SPACE}/cand-support")
+    page = rosa.get("/audit?action=candidate.approve").text
+    assert "rosa" in page
+    assert f"/candidates/{SPACE}/cand-support" in page
+    form = fields(page, "/audit/verify")
+    assert "The chain is whole" in rosa.post("/audit/verify", data=form).text
+    with database.write() as session:
+        session.exec(select(AuditEntry).where(AuditEntry.seq == 1)).one().actor = "user:somebody"
+    assert "broken at entry 1" in rosa.post("/audit/verify", data=form).text
+
+
+def test_only_those_who_see_every_namespace_verify_the_chain(browse: Browse, two_spaces: None) -> None:
+    rosa = browse("rosa", role="auditor", namespaces=(SPACE,))
+    page = rosa.get("/audit").text
+    assert "Verify the whole chain" not in page
+    csrf = fields(page, "/logout")
+    assert rosa.post("/audit/verify", data=csrf).status_code == 403
+
+
+def test_health_says_whether_the_database_can_serve(anonymous: TestClient) -> None:
+    assert anonymous.get("/health/live").json() == {"status": "ok"}
+    assert anonymous.get("/health/ready").status_code == 200
+
+
+def test_a_store_without_tables_is_not_ready_and_a_page_says_so(
+    empty_database: Database, tmp_path, secret: bytes
+) -> None:
+
+    app = create_app(Settings(home=tmp_path, secret_key=SecretStr(secret.decode())), empty_database)
+    with TestClient(app, raise_server_exceptions=False, cookies={"slowwave_session": "x"}) as browser:
+        assert browser.get("/health/live").status_code == 200
+        ready = browser.get("/health/ready")
+        assert ready.status_code == 503
+        assert "slowwave doctor" in ready.json()["reason"]
+        answer = browser.get("/queue")
+        assert answer.status_code in (500, 503)
+        assert "content-security-policy" in answer.headers
+        assert "Traceback" not in answer.text

@@ -1,0 +1,136 @@
+"""Server-sent events: parsed in any pieces, applied to the core, come back after a loss."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from slowwave_client._impl import background
+from slowwave_client._impl.core import Core
+from slowwave_client._impl.effects import Call, Connect, Disconnect, Pause, Read, Response
+from slowwave_client._impl.errors import TransportFailed
+from slowwave_client._impl.sse import EventParser, ServerEvent
+
+WIRE = (
+    'event: changes\r\nid: 4-0\ndata: {"epoch":4,\ndata: "naïve":"日本"}\n\n: a comment\n\nevent: x\n\ndata: last\r\r'
+).encode()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_events_are_the_same_however_the_bytes_are_cut(size: int) -> None:
+    parser = EventParser()
+    found = [event for at in range(0, len(WIRE), size) for event in parser.feed(WIRE[at : at + size])]
+    found += parser.feed(b"\n")
+    assert found == [
+        ServerEvent("changes", '{"epoch":4,\n"naïve":"日本"}', "4-0"),
+        ServerEvent("message", "last", "4-0"),
+    ]
+
+
+def take(core: Core, kind: str, **data: Any) -> None:
+    background.take(core, ServerEvent(kind, json.dumps(data), ""))
+
+
+def test_hello_connects(core: Core) -> None:
+    take(core, "hello", epoch=3)
+    assert core.connected
+    assert core.epoch == 3
+
+
+def test_a_heartbeat_with_a_newer_epoch_is_a_gap(core: Core) -> None:
+    take(core, "hello", epoch=3)
+    take(core, "heartbeat", epoch=5, age_seconds=0)
+    assert core.epoch == 5
+
+
+def test_no_event_of_the_stream_renews_a_lease(core: Core) -> None:
+    before = core.deadline
+    take(core, "hello", epoch=3, lease_seconds=15)
+    take(core, "heartbeat", epoch=3, age_seconds=0)
+    take(core, "changes", epoch=4, changes=[])
+    assert core.deadline == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("dropped", {"reason": "too slow"}), ("changes", {"epoch": 4}), ("hello", {}), ("hello", [])]
+)
+def test_a_stream_that_ends_or_makes_no_sense_is_left(core: Core, kind: str, data: Any) -> None:
+    with pytest.raises(background.StreamEnded):
+        background.take(core, ServerEvent(kind, json.dumps(data), ""))
+
+
+def test_a_server_older_than_what_was_seen_is_left(core: Core) -> None:
+    core.see(7)
+    with pytest.raises(background.StreamEnded, match="older than 7"):
+        take(core, "hello", epoch=6)
+
+
+def test_it_resumes_after_the_last_epoch_seen_and_waits_longer_each_time(core: Core) -> None:
+    core.see(7)
+    flow = background.listen(core, spread=lambda: 1.0)
+    pauses = []
+    effect = next(flow)
+    for _ in range(9):
+        assert isinstance(effect, Connect)
+        assert effect.request.headers["Last-Event-ID"] == "7-0"
+        assert isinstance(flow.throw(TransportFailed("refused")), Disconnect)
+        pause = flow.send(None)
+        assert isinstance(pause, Pause)
+        pauses.append(pause.seconds)
+        effect = flow.send(None)
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 0.5
+    assert pauses[-1] == background.LAST_RETRY
+    assert not core.connected
+    assert core.last_error == "refused"
+
+
+def test_a_stream_that_closes_after_it_was_up_is_opened_again_at_once(core: Core) -> None:
+    flow = background.listen(core, spread=lambda: 0.0)
+    next(flow)
+    assert isinstance(flow.send(Response(200, {}, b"")), Read)
+    assert isinstance(flow.send(b'event: hello\ndata: {"epoch":1}\n\n'), Read)
+    assert core.connected
+    assert isinstance(flow.send(b""), Disconnect)
+    assert not core.connected
+    pause = flow.send(None)
+    assert isinstance(pause, Pause)
+    assert pause.seconds <= background.FIRST_RETRY
+
+
+def renewed(epoch: int) -> Response:
+    body = {"epoch": epoch, "lease_seconds": 15, "age_seconds": 0}
+    return Response(200, {}, json.dumps(body).encode())
+
+
+def test_the_lease_is_renewed_three_times_a_lease_and_the_epoch_acknowledged_once(core: Core) -> None:
+    flow = background.renew(core, spread=lambda: 1.0)
+    assert next(flow) == Call(background.protocol.lease("acme/shop"))
+    assert flow.send(renewed(4)) == Call(background.protocol.ack("acme/shop", "client-1", 4))
+    assert flow.send(Response(200, {}, b"{}")) == Pause(5.0)
+    flow.send(None)
+    assert flow.send(renewed(4)) == Pause(5.0)
+
+
+def test_a_failed_renewal_is_tried_again_soon_and_remembered(core: Core) -> None:
+    flow = background.renew(core, spread=lambda: 1.0)
+    next(flow)
+    assert flow.throw(TransportFailed("refused")) == Pause(1.0)
+    assert core.last_error == "refused"
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"epoch": null}', b'{"lease_seconds": 1}'])
+def test_nonsense_ends_no_renewal(core: Core, content: bytes) -> None:
+    flow = background.renew(core, spread=lambda: 1.0)
+    next(flow)
+    assert isinstance(flow.send(Response(200, {}, content)), Pause)
+
+
+def test_a_refused_acknowledgement_costs_no_lease(core: Core) -> None:
+    flow = background.renew(core, spread=lambda: 1.0)
+    next(flow)
+    flow.send(renewed(4))
+    assert flow.send(Response(403, {}, b"{}")) == Pause(5.0)
+    assert core.stale() is None

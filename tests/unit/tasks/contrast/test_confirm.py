@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.contrast.confirm import family_alpha, folds, holm_levels, look, night_alpha, still_holds
+from tasks.contrast.sample import Sample
+
+Make = Callable[..., Sample]
+STRICT: dict[str, Any] = {"q_level": 0.10, "min_strata": 8}
+
+
+def test_alpha_of_any_number_of_nights_adds_up_to_the_years() -> None:
+    spent = [night_alpha(0.05, night) for night in range(100_000)]
+    assert sum(spent) <= 0.05
+    assert spent == sorted(spent, reverse=True)
+
+
+def test_families_share_a_nights_alpha_by_the_tasks_that_can_tell() -> None:
+    informative = {"a": 30, "b": 10, "c": 0}
+    shares = [family_alpha(0.03, informative, family) for family in informative]
+    assert shares == pytest.approx([0.0225, 0.0075, 0])
+    assert family_alpha(0.03, {}, "a") == 0
+
+
+def test_folds_split_tasks_where_enough_carry_information_and_groups_where_not(sample: Make) -> None:
+    many, few = sample(1, tasks=30), sample(1, tasks=4)
+    by_task = folds(many, "salt", 8)
+    assert all(len(set(by_task[many.stratum == task])) == 1 for task in range(30))
+    by_group = folds(few, "salt", 8)
+    assert any(len(set(by_group[few.stratum == task])) == 2 for task in range(4))
+
+
+def test_a_task_keeps_its_fold_as_nights_add_data(sample: Make, part: Make) -> None:
+    whole = sample(2)
+    early = np.arange(len(whole.success)) % 3 > 0
+    assert (folds(whole, "s", 8)[early] == folds(part(whole, early, early), "s", 8)).all()
+
+
+def test_a_strong_effect_is_confirmed_on_tasks_it_was_not_found_on(sample: Make) -> None:
+    whole = sample(3, effect=3.0)
+    trials = [trial for trial in look(whole, alpha=0.03, salt="s", **STRICT) if trial.feature == 0]
+    assert any(trial.confirmed for trial in trials)
+    assert all(trial.side == -1 and trial.odds_ratio < 1 for trial in trials)
+    fold = folds(whole, "s", 8)
+    for trial in trials:
+        tested = {int(group[1:]) for group in trial.groups}
+        assert all(int(fold[row]) == trial.fold for row in tested)
+
+
+def test_the_same_sign_alone_confirms_nothing(sample: Make) -> None:
+    trials = look(sample(4, effect=3.0), alpha=1e-12, salt="s", **STRICT)
+    assert not any(trial.confirmed for trial in trials)
+
+
+def test_a_later_look_uses_only_groups_that_arrived_since(sample: Make, part: Make) -> None:
+    whole = sample(5, effect=3.0, runs=16)
+    everyone, fresh = np.ones(len(whole.success), bool), np.arange(len(whole.success)) % 2 == 0
+    trials = look(part(whole, everyone, fresh), alpha=0.03, salt="s", **STRICT)
+    assert trials
+    assert all(fresh[int(group[1:])] for trial in trials for group in trial.groups)
+
+
+def test_nothing_new_is_no_look(sample: Make, part: Make) -> None:
+    whole = sample(5, effect=3.0)
+    everyone = np.ones(len(whole.success), bool)
+    assert look(part(whole, everyone, ~everyone), alpha=0.03, salt="s", **STRICT) == []
+
+
+def test_a_hopeless_test_is_not_made_and_so_costs_nothing(sample: Make) -> None:
+    assert look(sample(6, tasks=8, runs=3, effect=1.0), alpha=1e-6, salt="s", **STRICT) == []
+
+
+def test_an_earlier_confirmation_falls_with_the_groups_it_rested_on(sample: Make) -> None:
+    whole = sample(3, effect=3.0)
+    trial = next(t for t in look(whole, alpha=0.03, salt="s", **STRICT) if t.confirmed and t.feature == 0)
+    assert still_holds(whole, 0, trial.groups, trial.side, trial.alpha)
+    assert not still_holds(whole, 0, trial.groups[:4], trial.side, trial.alpha)
+
+
+def test_holm_steps_down_until_the_first_miss() -> None:
+    levels = holm_levels(np.array([0.04, 0.001, 0.03]), 0.05)
+    assert levels == pytest.approx([0.025, 0.05 / 3, 0.025])
+
+
+def test_under_no_effect_a_year_confirms_something_false_within_its_alpha(sample: Make, part: Make) -> None:
+    """60 streams of 5 nights, outcomes shuffled within tasks, every task and agent confounded as they come.
+
+    With the level kept, more than 8 false streams of 60 have a probability under 1 in 200.
+    """
+    false = sum(_stream(sample(seed, tasks=16), part, seed) for seed in range(60))
+    assert false <= 8
+
+
+def _stream(whole: Sample, part: Make, seed: int) -> bool:
+    random = np.random.default_rng(seed)
+    null = whole.shuffled(random)
+    arrives = random.integers(0, 5, len(null.success))
+    last_look, looks = -1, 0
+    for night in range(5):
+        now = part(null, arrives <= night, arrives > last_look)
+        trials = look(now, alpha=night_alpha(0.05, looks), salt=str(seed), **STRICT)
+        if any(trial.confirmed for trial in trials):
+            return True
+        if trials:
+            last_look, looks = night, looks + 1
+    return False
+
+
+def test_shuffling_keeps_the_outcomes_of_every_task(sample: Make) -> None:
+    whole = sample(7)
+    null = whole.shuffled(np.random.default_rng(7))
+    won = [np.bincount(one.stratum, one.success) for one in (whole, null)]
+    np.testing.assert_array_equal(*won)
+    assert (whole.success != null.success).any()

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.cluster.independence import Record, sketch
+from tasks.contrast.facts import Facts
+from tasks.contrast.predicate import Predicate
+from tasks.contrast.units import Run, build_units, without_kin
+
+CANCEL = Predicate("call-present", ("cancel",))
+
+
+def run(name: str, *, outcome: str = "success", calls: tuple[str, ...] = (), **changes: Any) -> Run:
+    session = changes.pop("session", name)
+    record = Record(name, changes.pop("task", "t"), session, None, None, (name,), sketch(name))
+    facts = Facts({call: (place, f"c{place}") for place, call in enumerate(calls)})
+    given = {"description": "", "outcome": outcome, "outcome_source": "verifier", "agent": "a", "principal": None}
+    return Run(record, facts, **{**given, "consumed_by": "run-1", **changes})
+
+
+def names(runs: list[Run], **changes: Any) -> list[str]:
+    return [one.record.episode_id for one in build_units(runs, **{"salt": "s", "last_look": None, **changes}).runs]
+
+
+def test_unknown_partial_and_self_reported_outcomes_never_enter() -> None:
+    runs = [
+        run("a"), run("b", outcome="unknown"), run("c", outcome="partial"), run("d", outcome_source="self-reported"),
+    ]  # fmt: skip
+    assert names(runs) == ["a"]
+
+
+def test_the_first_decided_run_of_a_group_stands_for_it() -> None:
+    runs = [run("a", session="s", outcome="unknown"), run("b", session="s", outcome="failure"), run("c", session="s")]
+    assert names(runs) == ["b"]
+
+
+def test_a_group_that_an_earlier_look_could_see_is_not_fresh() -> None:
+    runs = [run("a", session="s"), run("b", session="s", consumed_by="run-2"), run("c", consumed_by="run-2")]
+    units = build_units(runs, salt="s", last_look="run-1")
+    assert units.sample.fresh.tolist() == [False, True]
+
+
+def test_one_token_cannot_flood_a_family() -> None:
+    runs = [run(f"p{i}", principal="token") for i in range(50)] + [run(f"o{i}") for i in range(10)]
+    units = build_units(runs, salt="s", last_look=None)
+    assert (len(units.runs), units.dropped_by_cap) == (15, 45)
+
+
+def test_a_run_that_read_a_rule_is_no_evidence_for_its_kin_and_stays_evidence_for_the_rest() -> None:
+    runs = [run(f"r{i}", calls=("cancel", "pay") if i % 2 else ("pay", "look")[: i % 4]) for i in range(16)]
+    units = build_units(runs, salt="s", last_look=None)
+    told = without_kin(units.sample, units.runs, {"r1": [CANCEL.toward("avoid")]})
+    columns = told.columns
+    place = columns.predicates.index(CANCEL)
+    assert not columns.mask[1, place]
+    assert columns.mask[3, place]
+    other = columns.predicates.index(Predicate("call-present", ("look",)))
+    assert columns.mask[1, other]

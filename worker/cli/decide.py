@@ -1,0 +1,168 @@
+"""Commands that decide. They act as the person behind SLOWWAVE_TOKEN, never as a name given."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from storage.queries import find, runs
+from tasks import pipeline
+from tasks.promote.errors import CandidateGone, RuleGone
+from tasks.promote.people import Reviewer
+from worker import resources
+from worker.cli.output import CommandFailed, JsonFlag, print_json, say
+from worker.cli.queue import OptionalNamespace
+from worker.cli.store import Store, open_store, person
+
+if TYPE_CHECKING:
+    # Imported where they are used: SciPy comes along and takes a second that other commands need not wait for.
+    from tasks.promote.step import DecisionResult
+    from tasks.revoke.step import RevokeResult
+
+Hash = Annotated[str, typer.Option("--hash", help="content_hash of exactly what you read (queue or show print it).")]
+PacketHash = Annotated[str | None, typer.Option("--packet-hash", help="packet_hash of the evidence you read.")]
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why, in words; it is kept.")]
+CandidateId = Annotated[str, typer.Argument(metavar="ID", help="The candidate.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("approve")(approve)
+    app.command("reject")(reject)
+    app.command("revoke")(revoke)
+
+
+def approve(
+    candidate: CandidateId,
+    content_hash: Hash,
+    reason: Reason,
+    packet_hash: PacketHash = None,
+    namespace: OptionalNamespace = None,
+    json: JsonFlag = False,
+) -> None:
+    """Approve exactly the text you read; it is promoted when its tier has the reviewers it needs.
+
+    Example:
+      SLOWWAVE_TOKEN=sw_… slowwave approve CANDIDATE_ID --hash CONTENT_HASH --reason "seen in 12 refunds"
+    """
+    _decide("approve", candidate, content_hash, packet_hash, reason, namespace, json)
+
+
+def reject(
+    candidate: CandidateId,
+    content_hash: Hash,
+    reason: Reason,
+    packet_hash: PacketHash = None,
+    namespace: OptionalNamespace = None,
+    json: JsonFlag = False,
+) -> None:
+    """Reject exactly the text you read: one rejection closes the candidate until its content changes.
+
+    Example:
+      SLOWWAVE_TOKEN=sw_… slowwave reject CANDIDATE_ID --hash CONTENT_HASH --reason "only true for one shop"
+    """
+    _decide("reject", candidate, content_hash, packet_hash, reason, namespace, json)
+
+
+def _decide(
+    verdict: Literal["approve", "reject"],
+    candidate: str,
+    content_hash: str,
+    packet_hash: str | None,
+    reason: str,
+    namespace: str | None,
+    json: bool,
+) -> None:
+    from tasks.promote import step as promote
+
+    step = promote.approve if verdict == "approve" else promote.reject
+    with open_store() as store:
+        who = person(store)
+        result = step(
+            store.database,
+            _namespace_of_candidate(store, candidate, namespace),
+            candidate,
+            content_hash=content_hash,
+            packet_hash=packet_hash,
+            reviewer=who,
+            reason=reason,
+            now=store.now,
+            secret=store.secret,
+        )
+    if json:
+        print_json(asdict(result))
+    else:
+        _tell(result, who)
+
+
+def _tell(result: DecisionResult, who: Reviewer) -> None:
+    if result.rule_id and result.changed:
+        say(f"promoted as {result.rule_id} version {result.version}, epoch {result.epoch}: agents are served it now")
+    elif not result.changed:
+        say(f"{who.name} had decided so before; the candidate is {result.state}")
+    else:
+        more = f" ({result.have} of {result.needed} approvals)" if result.state == "approved" else ""
+        say(f"candidate {result.candidate_id} is {result.state}{more}")
+
+
+def _namespace_of_candidate(store: Store, candidate: str, namespace: str | None) -> str:
+    with store.database.read() as session:
+        rows = find.candidates_named(session, candidate, namespace)
+    if not rows:
+        raise CandidateGone(f"there is no candidate {candidate!r}; list them: slowwave queue -n NAMESPACE")
+    return _the_one([row.namespace for row in rows], candidate)
+
+
+def _namespace_of_rule(store: Store, rule: str, namespace: str | None) -> str:
+    with store.database.read() as session:
+        rows = find.rules_named(session, rule, namespace)
+    if not rows:
+        raise RuleGone(f"there is no rule {rule!r}; list them: slowwave rules -n NAMESPACE")
+    return _the_one([row.namespace for row in rows], rule)
+
+
+def _the_one(namespaces: list[str], name: str) -> str:
+    if len(namespaces) > 1:
+        raise CommandFailed(f"{name!r} is in {', '.join(namespaces)}.", "Say which with --namespace.", 2)
+    return namespaces[0]
+
+
+def revoke(
+    rule: Annotated[str, typer.Argument(metavar="RULE_ID", help="The rule, in every version.")],
+    reason: Reason,
+    namespace: OptionalNamespace = None,
+    local: Annotated[bool, typer.Option("--local", help="Do the repair in this process, and wait.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Withdraw a rule and at once all that descends from it; the worker then restores what stands without it.
+
+    Example:
+      SLOWWAVE_TOKEN=sw_… slowwave revoke RULE_ID --reason "the refund window changed"
+    """
+    from tasks.revoke.step import revoke as revoke_step
+
+    with open_store() as store:
+        who = person(store)
+        where = _namespace_of_rule(store, rule, namespace)
+        result = revoke_step(store.database, where, rule, reason=reason, actor=who, now=store.now, secret=store.secret)
+        repair = _repair(store, result, local)
+    document: dict[str, Any] = {**asdict(result), "repair_state": repair}
+    if json:
+        print_json(document)
+        return
+    below = f", {len(result.quarantined)} that lean on it withdrawn too" if result.quarantined else ""
+    say(f"revoked {rule} (epoch {result.epoch}){below}" if result.changed else f"{rule} was revoked before")
+    if repair == "running":
+        say(f"Repair {result.repair_run_id} is for the worker (slowwave up), or do it here: --local")
+
+
+def _repair(store: Store, result: RevokeResult, local: bool) -> str | None:
+    if result.repair_run_id is None:
+        return None
+    if local:
+        return pipeline.drive(store.database, result.repair_run_id, resources.worker(store.settings)).state
+    with store.database.read() as session:
+        run = runs.run_by_id(session, result.repair_run_id)
+    return run.state if run else None

@@ -1,0 +1,85 @@
+"""What commands print: one JSON document or a table on standard output; everything else on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
+NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Partition, such as acme/support.")]
+
+
+@dataclass
+class CommandFailed(Exception):
+    """A command could not do its work: what happened to what, and what to do now."""
+
+    what: str
+    now: str = ""
+    code: int = FAILED
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.now}".strip()
+
+
+def errors() -> Console:
+    """Standard error, asked for anew each time so that a redirected one is found."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A line for the person, on standard output."""
+    Console(highlight=False, soft_wrap=True).print(text)
+
+
+def note(text: str) -> None:
+    """A line for the person that is no result, on standard error."""
+    errors().print(text)
+
+
+def print_json(value: Any) -> None:
+    """The one document of a command with ``--json``."""
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=_plain).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
+    """A table, or the sentence that says why there is none."""
+    table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
+    for row in rows:
+        table.add_row(*("" if cell is None else _text(cell) for cell in row))
+    Console(highlight=False).print(table if table.row_count else empty)
+
+
+def _text(cell: object) -> Any:
+    # Candidate text is hostile: never read as markup, control and direction characters shown as escapes.
+    from rich.text import Text
+
+    return Text(visible(str(cell)))
+
+
+def visible(text: str) -> str:
+    """Text with everything unprintable written out, so that a terminal obeys none of it."""
+    return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
+
+
+def finish(code: int) -> None:
+    """End with an exit code: 0 done, 1 done with something rejected or failed, 2 wrong usage."""
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,104 @@
+"""The documented shapes of what commands print, built from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from storage.tables import Candidate, CandidateRevision, Decision, RuleVersion
+
+EFFECT = ("odds_ratio", "low", "high", "p_value", "q_value", "strata")
+HELD_OUT = ("groups", "odds_ratio", "same_direction")
+EVIDENCE = ("support", "counter", "independent_groups")
+CHECK = ("name", "verdict", "detail")
+
+
+def queue_entry(candidate: Candidate, revision: CandidateRevision) -> dict[str, Any]:
+    """One candidate as the queue lists it. Figures that do not exist for its kind are null, never left out."""
+    packet, content = revision.packet, revision.content
+    return {
+        "id": candidate.id,
+        "kind": candidate.kind,
+        "when_to_use": content.get("when_to_use", candidate.title),
+        "guidance": list(content.get("guidance", [])),
+        "tier": candidate.tier,
+        "content_hash": candidate.content_hash,
+        "evidence": _only(packet.get("evidence"), EVIDENCE),
+        "effect": _only(packet.get("effect"), EFFECT),
+        "held_out": _only(packet.get("held_out"), HELD_OUT),
+        "checks": [_only(check, CHECK) for check in packet.get("checks") or []],
+        "conflicts": list(packet.get("conflicts") or []),
+    }
+
+
+def _only(part: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
+    return {name: (part or {}).get(name) for name in names}
+
+
+def candidate_detail(
+    candidate: Candidate, revision: CandidateRevision, decisions: Sequence[tuple[Decision, str]]
+) -> dict[str, Any]:
+    """A candidate with all that a reviewer is shown."""
+    return {
+        **queue_entry(candidate, revision),
+        "namespace": candidate.namespace,
+        "state": candidate.state,
+        "tier_why": candidate.tier_why,
+        "revision": candidate.number,
+        "packet_hash": candidate.packet_hash,
+        "content": revision.content,
+        "packet": revision.packet,
+        "drafter": revision.drafter,
+        "replaces": {"rule": candidate.replaces_rule_id, "version": candidate.replaces_version},
+        "decisions": [
+            {
+                "verdict": each.verdict,
+                "by": name,
+                "reason": each.reason,
+                "at": each.at.isoformat(),
+                "content_hash": each.content_hash,
+                "voided": each.void_reason,
+            }
+            for each, name in decisions
+        ],
+    }
+
+
+def rule_entry(row: RuleVersion) -> dict[str, Any]:
+    """One rule version as the list of rules shows it."""
+    return {
+        "id": row.rule_id,
+        "version": row.version,
+        "state": row.state,
+        "when_to_use": row.content.get("when_to_use", ""),
+        "guidance": list(row.content.get("guidance", [])),
+    }
+
+
+def rule_detail(rows: Sequence[RuleVersion]) -> dict[str, Any]:
+    """A rule: the version that counts now, and its history, newest first."""
+    return {
+        "kind": "rule",
+        "namespace": rows[0].namespace,
+        **rule_entry(current_version(rows)),
+        "versions": [
+            {
+                **rule_entry(row),
+                "tier": row.tier,
+                "content_hash": row.content_hash,
+                "scope": row.content.get("scope"),
+                "evidence": row.evidence,
+                "promoted_at": row.promoted_at.isoformat(),
+                "promoted_epoch": row.promoted_epoch,
+                "state_at": row.state_at.isoformat(),
+                "state_reason": row.state_reason,
+                "candidate_id": row.candidate_id,
+            }
+            for row in rows
+        ],
+    }
+
+
+def current_version(rows: Sequence[RuleVersion]) -> RuleVersion:
+    """The active version of a rule, or its newest. ``rows`` are newest first."""
+    return next((row for row in rows if row.state == "active"), rows[0])
