@@ -1,4 +1,4 @@
-"""Times and memory of the main paths on this machine: ``make bench``, or ``python benchmarks/night.py --episodes 5000``.
+"""Times and memory of ingest and of a night: ``make bench``, or ``python benchmarks/night.py --episodes 5000``.
 
 Each command runs in a process of its own, as an operator's would. Compare ratios between versions on one machine; the
 seconds of two machines say nothing.
@@ -55,7 +55,7 @@ def measure(episodes: int, seed: int) -> Iterator[Measured]:
     with tempfile.TemporaryDirectory(prefix="slowwave-bench-") as home:
         file = Path(home) / "episodes.jsonl"
         began = time.perf_counter()
-        made = generate(seed, episodes, worlds=tuple(WORLDS), start=START)
+        made = list(generate(seed, episodes, worlds=tuple(WORLDS), start=START))
         file.write_text("".join(json.dumps(each) + "\n" for each in made))
         yield Measured("run the worlds", time.perf_counter() - began, _own_megabytes(), f"{len(made)} episodes")
         take_in = ("ingest", str(file), "--namespace", NAMESPACE)

@@ -19,7 +19,7 @@ from storage.ids import keyed_hash, token_hash, uuid7
 from storage.namespaces import namespace_allows
 from storage.passwords import verify_password
 from storage.queries import sessions
-from storage.tables import LoginAttempt, User, WebSession
+from storage.tables import ApiToken, LoginAttempt, User, WebSession
 from tasks.promote.people import DECIDING_ROLES, Reviewer
 
 COOKIE = "slowwave_session"
@@ -135,38 +135,39 @@ def log_in(site: Site, name: str, secret: str, address: str, device: str) -> Ope
     with site.database.read() as session:
         failures = sessions.failed_logins(session, name_hash, bucket, now - WINDOW)
         user = sessions.user_by_name(session, name)
-        fits_token = user is not None and _fits_token(session, user, secret, now)
+        token = _fitting_token(session, user, secret, now) if user is not None else None
     if failures >= TRIES:
         minutes = int(WINDOW.total_seconds() // 60)
         raise TooManyTries(
             f"Login failed {failures} times for this name from here.", f"Wait {minutes} minutes, then try again."
         )
     stored = user.password_hash if user else None
-    if user is None or not (fits_token or verify_password(stored, secret)):
+    if user is None or not (token or verify_password(stored, secret)):
         with site.database.write() as session:
             session.execute(sa.delete(LoginAttempt).where(col(LoginAttempt.at) < now - WINDOW))
             session.add(LoginAttempt(id=uuid7(), name_hash=name_hash, address=bucket, at=now))
         return None
     if user.role not in READING_ROLES:
         raise NotYours(f"An account with the role {user.role} has no pages.", "Log in as a reviewer, admin or auditor.")
-    return _open(site, user, now)
+    return _open(site, user, token, now)
 
 
-def _fits_token(session: Session, user: User, secret: str, now: datetime) -> bool:
+def _fitting_token(session: Session, user: User, secret: str, now: datetime) -> ApiToken | None:
     """A personal token opens a session only if it allows all that its person may do: a session never widens it."""
     token = sessions.personal_token(session, token_hash(secret), user.id, now)
     if token is None or token.role != user.role:
-        return False
+        return None
     if not user.namespaces:
-        return not token.namespaces
-    return all(namespace_allows(token.namespaces, path) for path in user.namespaces)
+        return None if token.namespaces else token
+    return token if all(namespace_allows(token.namespaces, path) for path in user.namespaces) else None
 
 
-def _open(site: Site, user: User, now: datetime) -> Opened:
+def _open(site: Site, user: User, token: ApiToken | None, now: datetime) -> Opened:
     cookie = secrets.token_urlsafe(32)
     row = WebSession(
         id=token_hash(cookie),
         user_id=user.id,
+        token_id=token.id if token else None,
         csrf_token=secrets.token_urlsafe(32),
         created_at=now,
         last_seen_at=now,

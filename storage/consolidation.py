@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,34 +12,18 @@ from storage.queries.consolidation import clusters_by_id, families_known, infere
 from storage.tables import Cluster, ClusterEpisode, Episode, Family, Inference, InferenceObservation, Look, Observation
 
 
-def put_family(
-    session: Session, namespace: str, family_id: str, label: str, signature: Mapping[str, Any], now: datetime
-) -> None:
-    """Record a family if it is new; one that is there keeps its name."""
-    if not families_known(session, namespace, [family_id]):
-        session.add(Family(namespace=namespace, id=family_id, label=label, signature=dict(signature), created_at=now))
-        session.flush()
+def put_families(session: Session, namespace: str, drafts: Sequence[Family]) -> None:
+    """Record the families that are new; one that is there keeps its name."""
+    known = families_known(session, namespace, [draft.id for draft in drafts])
+    session.add_all(draft for draft in drafts if draft.id not in known)
+    session.flush()
 
 
-def put_cluster(
-    session: Session,
-    namespace: str,
-    cluster_id: str,
-    family_id: str,
-    label: str,
-    terms: Sequence[str],
-    tools: Sequence[str],
-    now: datetime,
-) -> None:
-    """Record a cluster if it is new; one that is there keeps its name, so that people can speak of it."""
-    if cluster_id not in clusters_by_id(session, namespace, [cluster_id]):
-        session.add(
-            Cluster(
-                namespace=namespace, id=cluster_id, family_id=family_id, label=label, terms=list(terms),
-                tools=list(tools), created_at=now,
-            )
-        )  # fmt: skip
-        session.flush()
+def put_clusters(session: Session, namespace: str, drafts: Sequence[Cluster]) -> None:
+    """Record the clusters that are new; one that is there keeps its name, so that people can speak of it."""
+    known = clusters_by_id(session, namespace, [draft.id for draft in drafts])
+    session.add_all(draft for draft in drafts if draft.id not in known)
+    session.flush()
 
 
 def put_members(session: Session, namespace: str, rows: Sequence[tuple[str, str, str, str]]) -> None:

@@ -14,7 +14,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """Settings of every process. A bad value explains what it may be."""
 
-    model_config = SettingsConfigDict(env_prefix="SLOWWAVE_", extra="ignore", validate_default=False)
+    model_config = SettingsConfigDict(
+        env_prefix="SLOWWAVE_", extra="ignore", env_ignore_empty=True, validate_default=False
+    )
 
     home: Path = Field(Path(".slowwave"), description="Folder of the local mode: database, broker, logs, secret key.")
     database_url: str | None = Field(

@@ -10,10 +10,11 @@ from storage.tables import Candidate, Episode, Evidence, Inference, InferenceObs
 
 
 def episodes_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
-    """The episodes that one revision rests on."""
+    """The episodes that support one revision. It does not lean on those that speak against it."""
     statement = select(Evidence.episode_id).where(
-        Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number
-    )
+        Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number,
+        Evidence.stance == "support",
+    )  # fmt: skip
     return set(session.exec(statement.distinct()))
 
 

@@ -57,6 +57,12 @@ def runs_open(session: Session) -> Sequence[Run]:
     return session.exec(select(Run).where(Run.state == "running").order_by(col(Run.id))).all()
 
 
+def repairs_open(session: Session, namespace: str) -> Sequence[Run]:
+    """The repairs of a namespace that are not closed, oldest first."""
+    statement = select(Run).where(Run.namespace == namespace, Run.kind == "repair", Run.state == "running")
+    return session.exec(statement.order_by(col(Run.id))).all()
+
+
 def steps_of_run(session: Session, run_id: str) -> Sequence[RunStep]:
     """Every step of a run in the order it was planned, fresh from the database."""
     statement = select(RunStep).where(RunStep.run_id == run_id).order_by(col(RunStep.id))

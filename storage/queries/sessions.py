@@ -17,21 +17,25 @@ def user_by_name(session: Session, name: str) -> User | None:
 
 def personal_token(session: Session, digest: str, user_id: str, now: datetime) -> ApiToken | None:
     """The live personal token with this hash, if it is this person's."""
-    statement = select(ApiToken).where(
-        ApiToken.token_hash == digest,
-        ApiToken.user_id == user_id,
-        col(ApiToken.revoked_at).is_(None),
-        (col(ApiToken.expires_at).is_(None)) | (col(ApiToken.expires_at) > now),
-    )
+    statement = select(ApiToken).where(ApiToken.token_hash == digest, ApiToken.user_id == user_id, _is_live(now))
     return session.exec(statement).first()
 
 
 def live_session(session: Session, digest: str, now: datetime) -> tuple[WebSession, User] | None:
-    """The page session whose cookie hashes to ``digest``, with its person; none once ended or disabled."""
+    """The page session whose cookie hashes to ``digest``, with its person.
+
+    None once it ended, its person was disabled, or the token that opened it was revoked or ran out.
+    """
     statement = (
         select(WebSession, User)
         .join(User, col(User.id) == col(WebSession.user_id))
-        .where(WebSession.id == digest, WebSession.expires_at > now, col(User.disabled_at).is_(None))
+        .outerjoin(ApiToken, col(ApiToken.id) == col(WebSession.token_id))
+        .where(
+            WebSession.id == digest,
+            WebSession.expires_at > now,
+            col(User.disabled_at).is_(None),
+            col(WebSession.token_id).is_(None) | _is_live(now),
+        )
     )
     return session.exec(statement).first()
 
@@ -49,3 +53,8 @@ def user_names(session: Session, user_ids: list[str]) -> dict[str, str]:
     if not user_ids:
         return {}
     return {user.id: user.name for user in session.exec(select(User).where(col(User.id).in_(user_ids)))}
+
+
+def _is_live(now: datetime) -> sa.ColumnElement[bool]:
+    expires = col(ApiToken.expires_at)
+    return sa.and_(col(ApiToken.revoked_at).is_(None), expires.is_(None) | (expires > now))

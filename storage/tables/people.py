@@ -56,12 +56,13 @@ class ApiToken(Row, table=True):
 
 
 class WebSession(Row, table=True):
-    """A logged-in browser. ``id`` is the hash of the cookie's value."""
+    """A logged-in browser. ``id`` is the hash of the cookie's value; ``token_id`` is the token that opened it."""
 
     __tablename__ = "web_session"
 
     id: str = Field(primary_key=True)
     user_id: str = Field(foreign_key="user_account.id", index=True)
+    token_id: str | None = Field(default=None, foreign_key="api_token.id")
     csrf_token: str
     created_at: datetime = time_field()
     last_seen_at: datetime = time_field()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlmodel import Session
 
@@ -14,12 +14,14 @@ from storage.engine import Database
 from storage.ids import content_hash
 from storage.ledger import Claim
 from storage.queries import consolidation as queries
-from storage.tables import Episode
+from storage.tables import Cluster, Episode, Family
 from tasks.cluster import family as families
 from tasks.cluster import groups
 from tasks.cluster.family import FamilyDraft
 from tasks.cluster.groups import ClusterDraft
 from tasks.context import StepContext
+
+Row = TypeVar("Row")
 
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
@@ -97,26 +99,41 @@ def _save(
     clusters: Mapping[str, tuple[str, str]],
     drafts: Sequence[tuple[str, ClusterDraft]],
 ) -> None:
-    with database.write() as session:
-        ledger.guard(session, claim)
-        _save_families(session, claim, context, list(found.values()))
-        for family, draft in drafts:
-            consolidation.put_cluster(
-                session, claim.namespace, draft.id, family, draft.label, draft.terms, draft.tools, context.now
-            )
-    for start in range(0, len(episodes), context.settings.write_batch):
-        rows = [
-            (episode.id, *clusters[episode.id], provisional_group(episode))
-            for episode in episodes[start : start + context.settings.write_batch]
-        ]
+    named = {draft.id: _family(claim, context, draft) for draft in found.values() if draft.signature}
+    members = [(episode.id, *clusters[episode.id], provisional_group(episode)) for episode in episodes]
+    _in_batches(database, claim, context, list(named.values()), consolidation.put_families)
+    _in_batches(
+        database, claim, context, [_cluster(claim, context, *draft) for draft in drafts], consolidation.put_clusters
+    )
+    _in_batches(database, claim, context, members, consolidation.put_members)
+
+
+def _in_batches(
+    database: Database,
+    claim: Claim,
+    context: StepContext,
+    rows: Sequence[Row],
+    put: Callable[[Session, str, Sequence[Row]], None],
+) -> None:
+    """Write so many rows in a transaction that no other writer waits for long."""
+    for start in range(0, len(rows), context.settings.write_batch):
         with database.write() as session:
             ledger.guard(session, claim)
-            consolidation.put_members(session, claim.namespace, rows)
+            put(session, claim.namespace, rows[start : start + context.settings.write_batch])
 
 
-def _save_families(session: Session, claim: Claim, context: StepContext, drafts: Sequence[FamilyDraft]) -> None:
-    for draft in {draft.id: draft for draft in drafts if draft.signature}.values():
-        consolidation.put_family(session, claim.namespace, draft.id, draft.label, draft.signature, context.now)
+def _family(claim: Claim, context: StepContext, draft: FamilyDraft) -> Family:
+    return Family(
+        namespace=claim.namespace, id=draft.id, label=draft.label, signature=dict(draft.signature),
+        created_at=context.now,
+    )  # fmt: skip
+
+
+def _cluster(claim: Claim, context: StepContext, family_id: str, draft: ClusterDraft) -> Cluster:
+    return Cluster(
+        namespace=claim.namespace, id=draft.id, family_id=family_id, label=draft.label, terms=list(draft.terms),
+        tools=list(draft.tools), created_at=context.now,
+    )  # fmt: skip
 
 
 def provisional_group(episode: Episode) -> str:

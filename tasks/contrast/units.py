@@ -10,7 +10,7 @@ import numpy as np
 from tasks.cluster.independence import Record, capped, group_ids
 from tasks.cluster.strata import stratum_names
 from tasks.contrast.facts import Facts, holds
-from tasks.contrast.features import Columns, build_columns, distinct
+from tasks.contrast.features import Bools, Columns, build_columns, distinct
 from tasks.contrast.predicate import Predicate
 from tasks.contrast.sample import Sample
 
@@ -101,6 +101,11 @@ def without_kin(sample: Sample, units: Sequence[Run], readers: Mapping[str, Coll
     return sample.with_columns(columns)
 
 
+def speaks_against(predicate: Predicate, success: Bools) -> Bools:
+    """Of runs that show a directed predicate, those whose outcome is not the one it promises."""
+    return success if predicate.direction == "avoid" else ~success
+
+
 def are_kin(one: Predicate, two: Predicate) -> bool:
     """Whether two predicates may be one rule in other words."""
     if one.undirected() == two.undirected():
@@ -110,12 +115,13 @@ def are_kin(one: Predicate, two: Predicate) -> bool:
 
 
 def showing(units: Units, predicate: Predicate, feature: int) -> list[int]:
-    """Rows in which the predicate holds and counts, those of informative strata first."""
+    """Rows that show the predicate, those of informative strata first; a rule's echoes only where they speak against.
+
+    The comparison leaves echoes out on both sides: taking in those that speak against it alone would select by outcome
+    and in time bury every rule that is read. A reviewer is shown them, and counts them, all the same.
+    """
     table = units.sample.with_columns(units.sample.columns.take([feature])).tables()
-    informative = table.informative[:, 0]
-    rows = [
-        row
-        for row, run in enumerate(units.runs)
-        if units.sample.columns.mask[row, feature] and holds(predicate, run.facts)
-    ]
+    informative, counts = table.informative[:, 0], units.sample.columns.mask[:, feature]
+    against = speaks_against(predicate, units.sample.success)
+    rows = [row for row, run in enumerate(units.runs) if holds(predicate, run.facts) and (counts[row] or against[row])]
     return sorted(rows, key=lambda row: (not informative[units.sample.stratum[row]], row))

@@ -17,6 +17,9 @@ Outcome = Literal["success", "failure", "partial", "unknown"]
 OutcomeSource = Literal["verifier", "environment", "exit-code", "human", "recorded", "self-reported"]
 Trust = Literal["internal", "user", "tool", "external"]
 
+MOST_VERSION = 2**31 - 1
+"""The largest rule version a database column holds: a greater one names no version, and would not be read back."""
+
 
 class Step(BaseModel):
     """One typed event of an episode.
@@ -41,7 +44,7 @@ class Step(BaseModel):
     at: datetime | None = None
     # memory reads carry what was read
     rule: str | None = None
-    version: int | None = None
+    version: int | None = Field(None, ge=0, le=MOST_VERSION)
     snapshot: str | None = None
     # relations of the typed memory-to-action graph, by step id (or memory id for memory relations)
     initiated_by: list[str] = Field(default_factory=list)
@@ -84,7 +87,7 @@ class Episode(BaseModel):
     time_is_naive: bool = False
     outcome: Outcome = "unknown"
     outcome_source: OutcomeSource | None = None
-    reward: float | None = None
+    reward: float | None = Field(None, allow_inf_nan=False)
     trust: Trust = "internal"
     steps: list[Step]
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -12,7 +12,7 @@ from tasks.contrast.cmh import effects
 from tasks.contrast.facts import holds
 from tasks.contrast.features import Columns
 from tasks.contrast.predicate import Predicate
-from tasks.contrast.units import Run, build_units, without_kin
+from tasks.contrast.units import Run, build_units, speaks_against, without_kin
 
 MIN_GROUPS = 2
 """Independent groups of each outcome that a comparison needs, and that must show the claim: one run is an anecdote."""
@@ -57,7 +57,8 @@ def weigh(
 
     Args:
         runs: what counts at all (untainted, trusted), in the order of arrival.
-        readers: by episode id, the predicates of the rules that the run may have read: no evidence for their kin.
+        readers: by episode id, the predicates of the rules that the run may have read. For their kin such a run is no
+            support and outside the comparison; it is counted where it speaks against.
     """
     if not runs:
         return NOTHING
@@ -72,12 +73,13 @@ def weigh(
     won_with, won_without, lost_with, lost_without = (int(part[informative, 0].sum()) for part in tables.parts())
     avoid = predicate.direction == "avoid"
     support, counter = (lost_with, won_with) if avoid else (won_with, lost_with)
+    echoes = value & mask & ~sample.columns.mask[:, 0] & speaks_against(predicate, sample.success)
     low, high = float(seen.low[0]), float(seen.high[0])
     successes, failures = won_with + won_without, lost_with + lost_without
     enough = min(support, successes, failures) >= MIN_GROUPS
     return Remaining(
         support=support,
-        counter=counter,
+        counter=counter + int(echoes.sum()),
         successes=successes,
         failures=failures,
         strata=int(informative.sum()),

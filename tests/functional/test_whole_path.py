@@ -17,6 +17,7 @@ from sqlmodel import col, select
 
 from slowwave_client import Memory, MemoryStale
 from storage.tables import Exposure, OutboxEvent
+from support.browser import log_in
 from support.local import Home, Up, wait_until_ready
 
 NAMESPACE = "demo/shopping"
@@ -46,13 +47,9 @@ def memory(demo_home: Home, stack: Up) -> Iterator[Memory]:
         yield memory
 
 
-def log_in(page: Page, stack: Up, home: Home) -> None:
+def log_in_as_reviewer(page: Page, stack: Up, home: Home) -> None:
     secret = home.json("user", "add", "rosa", "--role", "reviewer")["token"]
-    page.goto(f"{stack.url}/login")
-    page.get_by_label("Name").fill("rosa")
-    page.get_by_label("Password or token").fill(secret)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Queue", exact=False).first).to_be_visible()
+    log_in(page, stack.url, "rosa", secret)
 
 
 def approve(page: Page, stack: Up, candidate: dict[str, Any]) -> None:
@@ -76,7 +73,7 @@ def test_approved_in_the_browser_served_revoked_in_the_browser_gone(
     task = candidate["when_to_use"]
     assert len(memory.rules(task)) == 0, "nothing reaches an agent before a person decided"
 
-    log_in(page, stack, demo_home)
+    log_in_as_reviewer(page, stack, demo_home)
     approve(page, stack, candidate)
     (served,) = memory.rules(task, session_id="run-1")
     assert (served.when_to_use, list(served.guidance)) == (candidate["when_to_use"], candidate["guidance"])
@@ -98,7 +95,7 @@ def test_with_the_web_process_stopped_the_client_fails_closed_at_the_end_of_its_
 ) -> None:
     candidate = demo_home.json("queue", "--namespace", NAMESPACE)[0]
     task = candidate["when_to_use"]
-    log_in(page, stack, demo_home)
+    log_in_as_reviewer(page, stack, demo_home)
     approve(page, stack, candidate)
     assert len(memory.rules(task)) == 1
 

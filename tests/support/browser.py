@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -38,10 +40,10 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+@contextmanager
+def opened(browser: Browser, **options: Any) -> Iterator[Page]:
     """A page with a session of its own. An error in its console, a refused load included, fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     problems: list[str] = []
@@ -50,3 +52,19 @@ def page(browser: Browser) -> Iterator[Page]:
     yield page
     context.close()
     assert problems == []
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page as most people have it."""
+    with opened(browser) as page:
+        yield page
+
+
+def log_in(page: Page, url: str, name: str, secret: str) -> None:
+    """Log in through the form."""
+    page.goto(f"{url}/login")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password or token").fill(secret)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()

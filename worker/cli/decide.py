@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from storage.queries import find, runs
-from tasks import pipeline
+from storage.tables import Run
 from tasks.promote.errors import CandidateGone, RuleGone
 from tasks.promote.people import Reviewer
-from worker import resources
-from worker.cli.output import CommandFailed, JsonFlag, print_json, say
+from worker.cli.nights import drive
+from worker.cli.output import DONE, FAILED, CommandFailed, JsonFlag, finish, print_json, say
 from worker.cli.queue import OptionalNamespace
 from worker.cli.store import Store, open_store, person
 
@@ -133,10 +133,9 @@ def revoke(
     rule: Annotated[str, typer.Argument(metavar="RULE_ID", help="The rule, in every version.")],
     reason: Reason,
     namespace: OptionalNamespace = None,
-    local: Annotated[bool, typer.Option("--local", help="Do the repair in this process, and wait.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Withdraw a rule and at once all that descends from it; the worker then restores what stands without it.
+    """Withdraw a rule and at once all that descends from it; then restore what stands without it.
 
     Example:
       SLOWWAVE_TOKEN=sw_… slowwave revoke RULE_ID --reason "the refund window changed"
@@ -147,22 +146,27 @@ def revoke(
         who = person(store)
         where = _namespace_of_rule(store, rule, namespace)
         result = revoke_step(store.database, where, rule, reason=reason, actor=who, now=store.now, secret=store.secret)
-        repair = _repair(store, result, local)
-    document: dict[str, Any] = {**asdict(result), "repair_state": repair}
+        repair = _repair(store, result)
+    document: dict[str, Any] = {**asdict(result), "repair_state": repair.state if repair else None}
     if json:
         print_json(document)
-        return
+    else:
+        _tell_revoked(result, repair)
+    finish(FAILED if repair and repair.state in ("partial", "failed") else DONE)
+
+
+def _tell_revoked(result: RevokeResult, repair: Run | None) -> None:
     below = f", {len(result.quarantined)} that lean on it withdrawn too" if result.quarantined else ""
+    rule = result.rule_id
     say(f"revoked {rule} (epoch {result.epoch}){below}" if result.changed else f"{rule} was revoked before")
-    if repair == "running":
-        say(f"Repair {result.repair_run_id} is for the worker (slowwave up), or do it here: --local")
+    if repair is not None:
+        say(f"its repair is {repair.state}: slowwave show {repair.id}")
 
 
-def _repair(store: Store, result: RevokeResult, local: bool) -> str | None:
+def _repair(store: Store, result: RevokeResult) -> Run | None:
+    """Work off the repair here, whether or not a worker runs: the claim decides who gets its step."""
     if result.repair_run_id is None:
         return None
-    if local:
-        return pipeline.drive(store.database, result.repair_run_id, resources.worker(store.settings)).state
     with store.database.read() as session:
         run = runs.run_by_id(session, result.repair_run_id)
-    return run.state if run else None
+    return drive(store, run) if run is not None and run.state == "running" else run

@@ -69,6 +69,8 @@ def consolidate(
         known_namespace(store, namespace)
         if wait:
             _worker_is_there(store)
+        if local:
+            _finish_repairs(store, namespace)
         run = pipeline.open_run(store.database, namespace, _night(night, store), operator(), store.now)
         if local:
             run = drive(store, run)
@@ -83,9 +85,21 @@ def _night(text: str | None, store: Store) -> str:
     if text is None:
         return store.now.date().isoformat()
     try:
-        return date.fromisoformat(text).isoformat()
+        # fromisoformat also takes weeks and dates without dashes, which name another night than their writer thinks.
+        if date.fromisoformat(text).isoformat() == text:
+            return text
     except ValueError:
-        raise CommandFailed(f"{text!r} is no date.", "Write it as YYYY-MM-DD.", USAGE) from None
+        pass
+    raise CommandFailed(f"{text!r} is no date.", "Write it as YYYY-MM-DD.", USAGE)
+
+
+def _finish_repairs(store: Store, namespace: str) -> None:
+    """A revocation's repair that no worker finished goes first: the night should read what it leaves."""
+    with store.database.read() as session:
+        waiting = queries.repairs_open(session, namespace)
+    for run in waiting:
+        closed = drive(store, run)
+        note(f"repair {closed.key}: {closed.state}")
 
 
 def drive(store: Store, run: Run) -> Run:
@@ -204,7 +218,7 @@ def _set(store: Store, namespace: str, at: str | None, off: bool) -> Schedule | 
         known = queries.schedule_of(session, namespace)
         if at is None and not off:
             return known
-        hour = parse_hour(at) if at else known.at if known else "02:30"
+        hour = parse_hour(at) if at is not None else known.at if known else "02:30"
         return set_schedule(session, namespace, hour, enabled=not off, now=database_now(session))
 
 

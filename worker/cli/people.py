@@ -22,6 +22,7 @@ from worker.cli.output import USAGE, CommandFailed, JsonFlag, note, print_json, 
 from worker.cli.store import Store, open_store, operator
 
 LEAST_PASSWORD = 12
+LONGEST_NAME = 100
 MACHINE_ROLES = ("agent", "ingest", "auditor", "admin")
 Namespaces = Annotated[list[str] | None, typer.Option("--namespace", "-n", help="Repeatable; covers what is below.")]
 Name = Annotated[str, typer.Argument(help="Name of the account.")]
@@ -54,6 +55,7 @@ def user_add(
     Example:
       slowwave user add mira --role reviewer --namespace acme
     """
+    _check_name(name)
     _check_role(role, ROLES)
     grants = _checked(namespace)
     with open_store() as store, store.database.write() as session:
@@ -218,6 +220,13 @@ def _user(session: Session, name: str) -> User:
     if user is None:
         raise CommandFailed(f"There is no account {name!r}.", "List them: slowwave user list")
     return user
+
+
+def _check_name(name: str) -> None:
+    """A name is read by people in the log of decisions: something must be seen of it, and all of it."""
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        now = f"Use 1 to {LONGEST_NAME} visible characters, with no space around them."
+        raise CommandFailed(f"{name!r} is no name for an account.", now, USAGE)
 
 
 def _check_role(role: str, allowed: Sequence[str]) -> None:

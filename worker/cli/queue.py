@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 from sqlmodel import Session
 
 from storage.namespaces import parse_namespace
@@ -16,11 +17,12 @@ from storage.queries import rules as rule_queries
 from storage.queries.pages import decisions_on
 from storage.tables import RuleVersion
 from tasks import pipeline
-from worker.cli import shapes
+from worker.cli import reading, shapes
 from worker.cli.output import CommandFailed, JsonFlag, NamespaceOption, print_json, print_table
 from worker.cli.store import open_store
 
 STATES = ("active", "superseded", "quarantined", "revoked", "expired")
+PageOf = Callable[[Mapping[str, Any]], reading.Page]
 OptionalNamespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Needed only if the id is in two.")]
 
 
@@ -98,13 +100,31 @@ def show(
       slowwave show CANDIDATE_ID --json
     """
     with open_store() as store, store.database.read() as session:
-        found = _candidate(session, name, namespace) or _rule(session, name, namespace) or _run(session, name)
+        found = _found(session, name, namespace)
     if found is None:
         raise CommandFailed(f"There is no candidate, rule or run {name!r}.", "See: slowwave queue, rules, runs.")
+    shown, page = found
     if json:
-        print_json(found)
-        return
-    Console(highlight=False).print_json(data=found)
+        print_json(shown)
+    else:
+        _print_page(page(shown))
+
+
+def _print_page(page: reading.Page) -> None:
+    console = Console(highlight=False)
+    console.print(page.body)
+    if page.command is not None:
+        console.print(Text(page.command, style="cyan"), soft_wrap=True)
+
+
+def _found(session: Session, name: str, namespace: str | None) -> tuple[dict[str, Any], PageOf] | None:
+    """What has this id, and the page that shows it to people."""
+    if candidate := _candidate(session, name, namespace):
+        return candidate, reading.candidate_page
+    if rule := _rule(session, name, namespace):
+        return rule, reading.rule_page
+    run = _run(session, name)
+    return (run, reading.run_page) if run else None
 
 
 def _candidate(session: Session, name: str, namespace: str | None) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -61,6 +62,9 @@ def load_settings() -> Settings:
     except ValidationError as error:
         wrong = "; ".join(f"SLOWWAVE_{str(each['loc'][0]).upper()}: {each['msg']}" for each in error.errors())
         raise CommandFailed(f"A setting is wrong: {wrong}.", "Set it right and try again.", USAGE) from None
+    except SettingsError as error:
+        now = 'A list is written as JSON, such as ["https://review.example.org"].'
+        raise CommandFailed(f"A setting cannot be read: {error}.", now, USAGE) from None
 
 
 @contextmanager
@@ -91,9 +95,11 @@ def make_database(settings: Settings) -> Database:
     """
     try:
         return Database(settings.resolved_database_url)
-    except (ImportError, OSError, ArgumentError) as error:
-        what = f"The database address cannot be used: {type(error).__name__}: {error}."
-        raise CommandFailed(what, "Look at SLOWWAVE_DATABASE_URL and SLOWWAVE_HOME.", USAGE) from error
+    except (ImportError, OSError, ArgumentError, ValueError) as error:
+        # A ValueError quotes the part that is no port, which may be the end of a password with a slash in it.
+        why = "its port is no number" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        what = f"The database address cannot be used: {why}."
+        raise CommandFailed(what, "Look at SLOWWAVE_DATABASE_URL and SLOWWAVE_HOME.", USAGE) from None
 
 
 def ensure_schema(store: Store) -> None:

@@ -91,10 +91,12 @@ def upgrade() -> None:
         "web_session",
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("user_id", sa.String(), nullable=False),
+        sa.Column("token_id", sa.String(), nullable=True),
         sa.Column("csrf_token", sa.String(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("last_seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["token_id"], ["api_token.id"], name=op.f("fk_web_session_token_id")),
         sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name=op.f("fk_web_session_user_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_web_session")),
     )

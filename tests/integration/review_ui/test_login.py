@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from fastapi import FastAPI
@@ -159,6 +159,26 @@ def test_a_session_ends_by_time_by_logout_and_with_the_account(
     assert timed.get("/queue").status_code == 303
 
 
+def test_a_session_ends_with_the_token_that_opened_it(
+    app: FastAPI, anonymous: TestClient, database: Database, clock: Clock
+) -> None:
+    rosa, first = factories.make_person(database, "rosa", clock())
+    with database.write() as session:
+        made = {"role": "reviewer", "namespaces": [], "user_id": rosa.user_id, "now": clock()}
+        add_token(session, **made)
+        _, short = add_token(session, expires_at=clock() + timedelta(hours=1), **made)
+    with _browser(app) as by_short, _browser(app) as by_password:
+        assert log_in(anonymous, "rosa", first).status_code == 303
+        assert log_in(by_short, "rosa", short).status_code == 303
+        assert log_in(by_password, "rosa", factories.PASSWORD).status_code == 303
+        with database.write() as session:
+            token = session.exec(select(ApiToken).where(ApiToken.token_hash == token_hash(first))).one()
+            revoke_token(session, token, clock())
+        assert [each.get("/queue").status_code for each in (anonymous, by_short, by_password)] == [303, 200, 200]
+        clock.forward(hours=1)
+        assert [each.get("/queue").status_code for each in (anonymous, by_short, by_password)] == [303, 303, 200]
+
+
 def test_a_login_form_of_another_browser_is_refused(anonymous: TestClient, database: Database, now: datetime) -> None:
     factories.make_person(database, "rosa", now)
     form = fields(anonymous.get("/login").text, "/login")
@@ -172,6 +192,10 @@ def test_secure_cookies_are_marked_where_the_setting_asks(
 ) -> None:
     app.state.site.settings.secure_cookies = True
     assert "Secure" in anonymous.get("/login").headers["set-cookie"]
+
+
+def _browser(app: FastAPI) -> TestClient:
+    return TestClient(app, base_url=ORIGIN, headers={"origin": ORIGIN}, follow_redirects=False)
 
 
 def test_a_token_is_never_stored_as_it_is(database: Database, now: datetime) -> None:

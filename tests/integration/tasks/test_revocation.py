@@ -255,3 +255,16 @@ def test_a_person_restores_what_a_repair_left_for_review(desk: Desk) -> None:
     assert states(desk)["m2"] == "active"
     with pytest.raises(WrongState, match="is revoked"):
         restore(desk.database, desk.namespace, *m1, **act)  # type: ignore[arg-type]
+
+
+def test_a_rule_does_not_lean_on_the_runs_that_speak_against_it(desk: Desk) -> None:
+    read = read_and_promote(desk, "m1", None)
+    runs = tried("pay", tasks=8)
+    ids = desk.record(*runs)
+    (against,) = desk.record(Ran("t0", "success", ("pay",), session="reader"))
+    desk.expose("reader", *read)
+    rule = desk.promoted(Found(avoid("pay"), (*those_with(ids, "pay", runs), against)))
+    with desk.database.read() as session:
+        assert rule_queries.ancestors_of(session, desk.namespace, [rule]) == set()
+    desk.revoke(read[0])
+    assert states(desk) == {"m1": "revoked", "pay": "active"}

@@ -107,8 +107,9 @@ def test_an_unknown_namespace_has_no_night(cli: Cli) -> None:
     assert "slowwave ingest" in document["error"]["what"]
 
 
-def test_a_malformed_date_is_wrong_usage(ingested: Cli) -> None:
-    code, document = ingested("consolidate", "-n", NAMESPACE, "--night", "yesterday", "--local")
+@pytest.mark.parametrize("night", ["yesterday", "", "20261129", "2026-W48-7", "2026-02-30", "2026-11-29T02:30"])
+def test_a_malformed_date_is_wrong_usage(ingested: Cli, night: str) -> None:
+    code, document = ingested("consolidate", "-n", NAMESPACE, "--night", night, "--local")
     assert code == 2
     assert "YYYY-MM-DD" in document["error"]["now"]
 
@@ -133,8 +134,9 @@ def test_a_schedule_is_set_shown_and_switched_off(ingested: Cli) -> None:
     assert ingested("schedule", NAMESPACE, "--off") == (0, {**on, "enabled": False})
 
 
-def test_a_malformed_hour_is_wrong_usage(ingested: Cli) -> None:
-    assert ingested("schedule", NAMESPACE, "--at", "25:00")[0] == 2
+@pytest.mark.parametrize("hour", ["25:00", "2:30", "02:30:00", "noon", ""])
+def test_a_malformed_hour_is_wrong_usage(ingested: Cli, hour: str) -> None:
+    assert ingested("schedule", NAMESPACE, "--at", hour)[0] == 2
 
 
 # Looking
@@ -182,6 +184,13 @@ def test_a_name_is_given_once(cli: Cli) -> None:
 
 def test_a_role_that_does_not_exist_is_wrong_usage(cli: Cli) -> None:
     assert cli("user", "add", "mira", "--role", "wizard")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["", "  ", " mira", "mi\nra", "mi\u202era", "m" * 101])
+def test_a_name_is_visible_whole(cli: Cli, name: str) -> None:
+    code, document = cli("user", "add", name)
+    assert (code, cli("user", "list")[1]) == (2, [])
+    assert "visible characters" in document["error"]["now"]
 
 
 def test_a_token_names_its_namespaces(cli: Cli) -> None:
@@ -264,6 +273,22 @@ def test_a_bad_setting_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     assert code == 2
     assert "SLOWWAVE_SECRET_KEY" in document["error"]["what"]
     assert "openssl rand" in document["error"]["what"]
+
+
+def test_a_list_that_is_no_json_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWWAVE_PUBLIC_ORIGINS", "https://review.example.org")
+    code, document = cli("queue", "-n", NAMESPACE)
+    assert code == 2
+    assert "public_origins" in document["error"]["what"]
+    assert "JSON" in document["error"]["now"]
+
+
+def test_a_port_that_is_no_number_is_told_without_the_password(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWWAVE_DATABASE_URL", "postgresql+psycopg://ann:open/sesame@localhost/x")
+    code, document = cli("queue", "-n", NAMESPACE)
+    assert code == 2
+    assert "SLOWWAVE_DATABASE_URL" in document["error"]["now"]
+    assert "sesame" not in json.dumps(document)
 
 
 def test_the_doctor_looks_at_everything_and_nothing_fails_before_up(cli: Cli) -> None:

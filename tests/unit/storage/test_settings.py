@@ -75,3 +75,10 @@ def test_a_long_home_gets_a_short_socket(tmp_path: Path) -> None:
     long, other = (Settings(home=tmp_path / (letter * 120)) for letter in "ab")
     assert len(str(long.redis_socket)) < 100
     assert long.redis_socket != other.redis_socket
+
+
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWWAVE_HOME", "")
+    monkeypatch.setenv("SLOWWAVE_DATABASE_URL", "")
+    assert Settings().home == Path(".slowwave")
+    assert Settings().resolved_database_url.endswith("/.slowwave/slowwave.db")

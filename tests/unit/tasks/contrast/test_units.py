@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tasks.cluster.independence import Record, sketch
 from tasks.contrast.facts import Facts
 from tasks.contrast.predicate import Predicate
-from tasks.contrast.units import Run, build_units, without_kin
+from tasks.contrast.units import Run, build_units, showing, without_kin
 
 CANCEL = Predicate("call-present", ("cancel",))
 
@@ -56,3 +57,17 @@ def test_a_run_that_read_a_rule_is_no_evidence_for_its_kin_and_stays_evidence_fo
     assert columns.mask[3, place]
     other = columns.predicates.index(Predicate("call-present", ("look",)))
     assert columns.mask[1, other]
+
+
+def test_a_rules_echo_is_shown_where_it_speaks_against_the_rule_and_nowhere_else() -> None:
+    runs = [run(f"r{i}", calls=("cancel",), outcome="success" if i % 2 else "failure") for i in range(4)]
+    runs += [run(f"n{i}") for i in range(4)]
+    units = build_units(runs, salt="s", last_look=None)
+    rule = CANCEL.toward("avoid")
+    echoes = {name: [rule] for name in ("r0", "r1")}
+    units = replace(units, sample=without_kin(units.sample, units.runs, echoes))
+    feature = units.sample.columns.predicates.index(CANCEL)
+    shown = {units.runs[row].record.episode_id for row in showing(units, rule, feature)}
+    assert shown == {"r1", "r2", "r3"}, "r0 did so and failed: no support for a rule it had read"
+    opposite = {units.runs[row].record.episode_id for row in showing(units, CANCEL.toward("do"), feature)}
+    assert opposite == {"r0", "r2", "r3"}

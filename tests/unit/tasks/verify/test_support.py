@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tasks.cluster.independence import Record, sketch
 from tasks.contrast.facts import Facts
@@ -71,3 +72,11 @@ def test_runs_that_had_read_a_rule_akin_to_it_are_its_echo() -> None:
     assert not stands(some, akin)
     unrelated = {run.record.episode_id: [Predicate("call-present", ("pay",), "avoid")] for run in some}
     assert stands(some, unrelated)
+
+
+def test_an_echo_that_speaks_against_the_claim_is_counted_and_changes_no_comparison() -> None:
+    some = runs(8)
+    against = replace(some[0], record=replace(some[0].record, episode_id="x", session="x"), outcome="success")
+    told = weigh([*some, against], AVOID, salt="s", readers={"x": [AVOID]})
+    alone = weigh(some, AVOID, salt="s", readers={})
+    assert told == replace(alone, counter=1)

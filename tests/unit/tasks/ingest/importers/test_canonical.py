@@ -60,6 +60,9 @@ def test_a_bad_item_of_a_list_is_named_by_its_line(read: Any) -> None:
         (plain(started_at="0001-01-01T00:00:00+05:00"), "outside the calendar"),
         (plain(reward="lots"), "reward must be a number"),
         (plain(steps=[{"kind": "dance"}]), "steps[0].kind must be one of 'user', 'plan'"),
+        (plain(steps=[{"kind": "memory_read", "rule": "r", "version": 10**30}]), "steps[0].version"),
+        (plain(steps=[{"kind": "memory_read", "rule": "r", "version": 2**40}]), "steps[0].version is too large"),
+        (plain(reward=float("inf")), "reward must be a finite number"),
         (plain(steps=[5]), "steps[0] must be an object"),
     ],
 )

@@ -1,0 +1,105 @@
+"""What the command line shows of candidates, rules and runs, and what a revocation does where no worker runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.engine import Database
+from storage.queries import runs as queries
+from storage.tables import Candidate
+from support.reviewing import Desk, finding
+from worker.cli.root import run
+
+
+class Terminal:
+    """Runs commands of one home folder as a person or, with ``--json``, as a program."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def read(self, *arguments: str) -> str:
+        self._capsys.readouterr()
+        assert run(list(arguments)) == 0
+        return self._capsys.readouterr().out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.read(*arguments, "--json"))
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    monkeypatch.setenv("SLOWWAVE_HOME", str(tmp_path))
+    terminal = Terminal(capsys)
+    token = terminal.json("user", "add", "mira")["token"]
+    monkeypatch.setenv("SLOWWAVE_TOKEN", token)
+    return terminal
+
+
+@pytest.fixture
+def shop(terminal: Terminal, tmp_path: Path, secret: bytes) -> Iterator[Desk]:
+    database = Database(f"sqlite:///{tmp_path / 'slowwave.db'}")
+    yield Desk(database, datetime(2026, 11, 30, 3, 0, tzinfo=UTC), secret).open()
+    database.dispose()
+
+
+def waiting(shop: Desk) -> Candidate:
+    shop.night(finding(shop))
+    return shop.only()
+
+
+def open_repairs(shop: Desk) -> list[str]:
+    with shop.database.read() as session:
+        return [run.id for run in queries.repairs_open(session, shop.namespace)]
+
+
+def test_a_candidate_is_shown_with_what_to_do_why_and_the_command_to_type(terminal: Terminal, shop: Desk) -> None:
+    candidate = waiting(shop)
+    page = terminal.read("show", candidate.id)
+    assert "cancel_order" in page
+    assert "2 of 31 successes" in page
+    assert "held-out" in page
+    assert f"slowwave approve {candidate.id} --hash {candidate.content_hash} --reason" in page
+    assert not page.lstrip().startswith("{")
+
+
+def test_a_decided_candidate_is_shown_with_who_decided_and_without_a_command(terminal: Terminal, shop: Desk) -> None:
+    candidate = waiting(shop)
+    terminal.json("reject", candidate.id, "--hash", candidate.content_hash, "--reason", "true for [red]one[/red] shop")
+    page = terminal.read("show", candidate.id)
+    assert "true for [red]one[/red] shop" in page, "what others wrote is never read as markup"
+    assert "mira" in page
+    assert "slowwave approve" not in page
+
+
+def test_a_rule_and_a_run_are_pages_too(terminal: Terminal, shop: Desk) -> None:
+    rule_id, _ = shop.promoted(finding(shop))
+    page = terminal.read("show", rule_id)
+    assert "version 1" in page
+    assert f"slowwave revoke {rule_id} --reason" in page
+    night = terminal.json("runs", "-n", shop.namespace)[0]["run_id"]
+    assert "contrast" in terminal.read("show", night)
+
+
+def test_a_revocation_is_repaired_at_once_where_no_worker_runs(terminal: Terminal, shop: Desk) -> None:
+    rule_id, _ = shop.promoted(finding(shop))
+    done = terminal.json("revoke", rule_id, "--reason", "it misleads")
+    assert (done["changed"], done["repair_state"]) == (True, "completed")
+    assert open_repairs(shop) == []
+    again = terminal.json("revoke", rule_id, "--reason", "it misleads")
+    assert (again["changed"], again["epoch"], again["repair_run_id"]) == (False, done["epoch"], done["repair_run_id"])
+
+
+def test_a_local_night_first_finishes_what_a_revocation_left_open(terminal: Terminal, shop: Desk) -> None:
+    rule_id, _ = shop.promoted(finding(shop))
+    shop.revoke(rule_id)
+    assert len(open_repairs(shop)) == 1
+    assert (
+        terminal.json("consolidate", "-n", shop.namespace, "--night", "2026-12-01", "--local")["state"] == "completed"
+    )
+    assert open_repairs(shop) == []
