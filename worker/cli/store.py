@@ -96,7 +96,7 @@ def make_database(settings: Settings) -> Database:
     try:
         return Database(settings.resolved_database_url)
     except (ImportError, OSError, ArgumentError, ValueError) as error:
-        # A ValueError quotes the part that is no port, which may be the end of a password with a slash in it.
+        # A ValueError quotes the part that is no port, which may be the end of a password with an @ in it.
         why = "its port is no number" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         what = f"The database address cannot be used: {why}."
         raise CommandFailed(what, "Look at SLOWWAVE_DATABASE_URL and SLOWWAVE_HOME.", USAGE) from None

@@ -284,7 +284,7 @@ def test_a_list_that_is_no_json_is_named(cli: Cli, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_port_that_is_no_number_is_told_without_the_password(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLOWWAVE_DATABASE_URL", "postgresql+psycopg://ann:open/sesame@localhost/x")
+    monkeypatch.setenv("SLOWWAVE_DATABASE_URL", "postgresql+psycopg://ann:open@x:sesame@localhost/x")
     code, document = cli("queue", "-n", NAMESPACE)
     assert code == 2
     assert "SLOWWAVE_DATABASE_URL" in document["error"]["now"]
