@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from pytest_celery import CeleryTestSetup
+
+pytestmark = pytest.mark.processes
 
 PING = "pytest_celery.vendors.worker.tasks.ping"
 
