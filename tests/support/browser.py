@@ -25,9 +25,10 @@ def chromium_path() -> str | None:
     return given or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def browser() -> Iterator[Browser]:
-    """One browser for the session."""
+    """A browser for one test. Playwright's loop runs in the main thread while it is open: kept, it would make every
+    later ``asyncio.run`` of the suite fail."""
     path = chromium_path()
     if path is None:
         missing = "Chromium is not installed (Debian: apt-get install chromium; or name one in SLOWWAVE_CHROMIUM)"
