@@ -32,9 +32,9 @@ test: setup  ## Unit, integration, fault, functional and browser tests, on SQLit
 ifeq ($(CHROMIUM),)
 	@printf '\n\033[1;33m%s\033[0m\n\n' 'Chromium is not installed: the browser tests will be SKIPPED (Debian: apt-get install chromium).'
 endif
-	@# What starts no processes shares the cores; what does has the machine to itself, since it is held to seconds.
+	@# What starts processes comes after the rest, a file at a time on each core: it is held to seconds.
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'not processes and not browser'
-	@$(BIN)/python -m pytest -m 'processes or browser'
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'processes or browser'
 
 test-fast: setup  ## Unit tests only: seconds
 	@$(BIN)/python -m pytest tests/unit

@@ -98,7 +98,10 @@ def frame(kind: str, epoch: int | None, data: bytes) -> bytes:
 
 def replay(missed: Sequence[OutboxEvent], since: int, epoch: int) -> list[bytes]:
     """What someone who saw ``since`` missed: the events themselves, or a resync where they are too many or gone."""
-    if since >= epoch:
+    if since > epoch:
+        why = f"the store is at {epoch} and never came to {since}: it was put back to an earlier state"
+        return [frame("resync", epoch, orjson.dumps({"epoch": epoch, "reason": why}))]
+    if since == epoch:
         return []
     newest = missed[-1].epoch if missed else since
     if not missed or missed[0].epoch != since + 1 or newest < epoch or len(missed) != newest - since:

@@ -25,7 +25,11 @@ def configure(settings: Settings, *, level: str | None = None) -> None:
     renderer: Any = structlog.processors.JSONRenderer()
     tail: list[Any] = [structlog.processors.format_exc_info]
     if settings.log_format == "text":
-        renderer, tail = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()), []
+        # Never the default formatter: it prints every local variable, passwords and keys among them, page after page.
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+        tail = []
     structlog.configure(
         processors=[*SHARED, hide_secrets, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

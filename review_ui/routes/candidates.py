@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from review_ui import links
 from review_ui.access import DecidingViewer, Viewer, ViewerDep
 from review_ui.errors import NotFound, PageRefused
+from review_ui.paging import offset_of
 from review_ui.routes.answers import refused
 from review_ui.site import Site, SiteDep
 from review_ui.views.candidate import (
@@ -170,7 +171,7 @@ def _load(site: Site, who: Viewer, namespace: str, candidate_id: str) -> Candida
 
 def _evidence(site: Site, view: CandidateView, stance: str, heading: str, page: int, other_page: int) -> EvidenceColumn:
     other = "counter" if stance == "support" else "support"
-    offset = (page - 1) * EVIDENCE_SIZE
+    offset = offset_of(page, EVIDENCE_SIZE)
     with site.database.read() as session:
         total = pages.evidence_counts(session, view.namespace, view.id, view.number).get(stance, 0)
         rows = pages.evidence_page(session, view.namespace, view.id, view.number, stance, offset, EVIDENCE_SIZE)

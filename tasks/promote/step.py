@@ -23,7 +23,15 @@ from storage.queries.lineage import lineage_of_candidate
 from storage.queries.rules import VersionKey
 from storage.tables import Candidate, CandidateRevision, Decision, RuleVersion
 from storage.versions import WITHDRAWN, add_version, move_versions, restore_version, set_ancestors
-from tasks.promote.errors import CandidateGone, HashMismatch, PacketIncomplete, Quarantined, RuleGone, WrongState
+from tasks.promote.errors import (
+    CandidateGone,
+    HashMismatch,
+    PacketIncomplete,
+    Quarantined,
+    RuleGone,
+    SelfApproval,
+    WrongState,
+)
 from tasks.promote.naming import rule_id as name_rule
 from tasks.promote.packet import missing_parts, puts_aside, recheck_date, served_evidence
 from tasks.promote.people import Reviewer
@@ -123,7 +131,7 @@ def restore(
 
     Raises:
         DecisionRefused: ``RuleGone``, ``WrongState`` if it is neither quarantined nor active, ``NotAllowed``,
-            ``ReasonMissing``.
+            ``SelfApproval``, ``ReasonMissing``.
     """
     check_person(reviewer, namespace)
     reason = check_reason(reason)
@@ -134,6 +142,8 @@ def restore(
             raise RuleGone(f"there is no version {version} of rule {rule_id} in {namespace}; list its versions")
         if row.state == "active":
             return RestoreResult(rule_id, version, row.state_epoch, changed=False)
+        if reviewer.user_id in candidate_queries.authors_of(session, namespace, row.candidate_id):
+            raise SelfApproval("whoever wrote or edited a text may not put it back; another reviewer has to")
         key = (rule_id, version)
         lineage = rule_queries.ancestors_of(session, namespace, [key])
         if not restore_version(session, namespace, key, reason=reason, epoch=epoch, now=now, lineage=lineage):

@@ -20,7 +20,7 @@ class DidNotHappen(AssertionError):
     """What a test waited for did not come in time; the message holds what was seen last."""
 
 
-def wait_until(what: str, look: Callable[[], Seen], *, seconds: float = 30, alive: Child | None = None) -> Seen:
+def wait_until(what: str, look: Callable[[], Seen], *, seconds: float = 60, alive: Child | None = None) -> Seen:
     """Call ``look`` until it gives something true and return that.
 
     Raises:
@@ -62,6 +62,7 @@ class Child:
         self.name = name or Path(self.argv[0]).name
         self.log = cwd / f"{self.name}.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_gone = True
 
     def start(self) -> Child:
         """Start it (again); its output is appended to the log."""
@@ -76,6 +77,7 @@ class Child:
                 start_new_session=True,
                 user=self.user,
             )
+        self._is_gone = False
         return self
 
     @property
@@ -104,12 +106,13 @@ class Child:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL to the whole group: nothing gets to say goodbye."""
-        if self._process is None:
+        """SIGKILL to the whole group: nothing gets to say goodbye. Once only: the system gives numbers out again."""
+        if self._process is None or self._is_gone:
             return
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(30)
+        self._is_gone = True
 
     def stop(self, number: int = signal.SIGTERM, *, seconds: float = 20) -> int:
         """Ask it to end, insist after ``seconds``; returns its exit code."""

@@ -83,6 +83,15 @@ def test_what_is_too_old_to_resume_is_a_resync(
         assert (kind, number, data["epoch"]) == ("resync", "3-0", 3)
 
 
+def test_a_resume_from_what_the_store_never_came_to_is_a_resync(
+    address: str, desk: Desk, make_token: Callable[..., str], rule_id: str
+) -> None:
+    with stream(address, make_token(), last="7-0") as events:
+        kind, number, data = next(events)
+        assert (kind, number, data["epoch"]) == ("resync", "1-0", 1)
+        assert next(events)[0] == "hello"
+
+
 def test_a_resume_that_cannot_be_read_is_a_resync(
     address: str, desk: Desk, make_token: Callable[..., str], now: datetime
 ) -> None:

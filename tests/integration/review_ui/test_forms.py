@@ -36,6 +36,7 @@ def state(database: Database) -> str:
         {"origin": "https://evil.example"},
         {"origin": "null"},
         {"origin": ""},
+        {"origin": "http://[testserver"},
         {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
         {"origin": ORIGIN, "sec-fetch-site": "same-site"},
         {"origin": "http://testserver.evil.example"},
@@ -120,6 +121,29 @@ def test_every_answer_carries_the_strict_policy(browse: Browse, candidate: tuple
 def test_an_oversized_or_endless_form_is_refused_before_it_is_read(anonymous: TestClient) -> None:
     assert anonymous.post("/login", data={"name": "x" * 70_000}).status_code == 413
     assert anonymous.post("/login", content=(b"x" for _ in range(3))).status_code == 411
+
+
+def test_a_form_of_another_kind_is_refused_before_it_is_read(
+    browse: Browse, database: Database, candidate: tuple[str, str]
+) -> None:
+    browser = browse()
+    parts = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in (approval(browser) | {"seen": "\\ud800"}).items()
+    )
+    kind = {"content-type": "multipart/form-data; boundary=x; charset=unicode_escape"}
+    assert browser.post(f"{LINK}/approve", content=f"{parts}--x--\r\n", headers=kind).status_code == 415
+    assert browser.post(f"{LINK}/approve", json=approval(browser)).status_code == 415
+    assert state(database) == "staged"
+
+
+@pytest.mark.parametrize("page", [2**31, 2**63, 10**30])
+def test_a_page_of_evidence_that_cannot_be_counted_to_is_an_empty_one(
+    browse: Browse, candidate: tuple[str, str], page: int
+) -> None:
+    browser = browse()
+    for stance in ("support", "counter"):
+        assert browser.get(f"{LINK}?{stance}={page}").status_code == 200
 
 
 def test_a_missing_value_and_an_unknown_page_are_told_in_words(browse: Browse, candidate: tuple[str, str]) -> None:

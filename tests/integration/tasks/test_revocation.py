@@ -13,9 +13,18 @@ from storage.ids import uuid7
 from storage.queries import rules as rule_queries
 from storage.queries.lineage import reads_of_episodes
 from storage.queries.taint import tainted_among, tainted_episode_ids
-from storage.tables import AuditEntry, CacheGrant, ClientSession, OutboxEvent, Run, RunStep
+from storage.tables import (
+    AuditEntry,
+    CacheGrant,
+    CandidateRevision,
+    ClientSession,
+    OutboxEvent,
+    RuleVersion,
+    Run,
+    RunStep,
+)
 from support.reviewing import Desk, Found, Ran, avoid, finding, those_with, tried
-from tasks.promote.errors import NotAllowed, ReasonMissing, RuleGone, WrongState
+from tasks.promote.errors import NotAllowed, ReasonMissing, RuleGone, SelfApproval, WrongState
 from tasks.promote.step import restore
 from tasks.revoke.step import preview
 
@@ -255,6 +264,21 @@ def test_a_person_restores_what_a_repair_left_for_review(desk: Desk) -> None:
     assert states(desk)["m2"] == "active"
     with pytest.raises(WrongState, match="is revoked"):
         restore(desk.database, desk.namespace, *m1, **act)  # type: ignore[arg-type]
+
+
+def test_nobody_restores_what_they_wrote(desk: Desk) -> None:
+    m1 = read_and_promote(desk, "m1", None)
+    m2 = read_and_promote(desk, "m2", m1)
+    desk.repair(str(desk.revoke(m1[0]).repair_run_id))
+    with desk.database.write() as session:
+        version = session.get_one(RuleVersion, (desk.namespace, *m2))
+        revision = session.get_one(CandidateRevision, (desk.namespace, version.candidate_id, version.candidate_number))
+        revision.author = desk.people["bo"].user_id
+    act = {"reason": "it is mine", "now": desk.now, "secret": desk.secret}
+    with pytest.raises(SelfApproval, match="another reviewer"):
+        restore(desk.database, desk.namespace, *m2, reviewer=desk.people["bo"], **act)  # type: ignore[arg-type]
+    assert states(desk)["m2"] == "quarantined"
+    assert restore(desk.database, desk.namespace, *m2, reviewer=desk.people["ana"], **act).changed  # type: ignore[arg-type]
 
 
 def test_a_rule_does_not_lean_on_the_runs_that_speak_against_it(desk: Desk) -> None:
