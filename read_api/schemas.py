@@ -183,4 +183,5 @@ class IngestAnswer(BaseModel):
     accepted: int
     duplicates: int
     revised: int
+    joined: int
     rejected: list[RejectOut]

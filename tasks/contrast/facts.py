@@ -47,8 +47,9 @@ class Facts:
 
 
 def read_facts(episode: Episode) -> Facts:
-    """Facts of an episode."""
-    calls = [step for step in episode.steps if step.kind == "tool_call" and step.name]
+    """Facts of an episode. What was copied in from an earlier run is that run's, and does not count again."""
+    steps = [step for step in episode.steps if not step.is_copied_context]
+    calls = [step for step in steps if step.kind == "tool_call" and step.name]
     first: dict[str, tuple[int, str]] = {}
     arguments: dict[tuple[str, str, str], str] = {}
     for position, step in enumerate(calls):
@@ -59,7 +60,7 @@ def read_facts(episode: Episode) -> Facts:
         first=first,
         loops=_loops(calls),
         arguments=arguments,
-        failures=_failures(episode.steps, calls),
+        failures=_failures(steps, calls),
         environment=dict(episode.environment),
     )
 

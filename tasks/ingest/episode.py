@@ -25,7 +25,10 @@ class Step(BaseModel):
     """One typed event of an episode.
 
     ``requestor`` tells a user's own tool call (``"user"``) from the agent's (``"agent"``).
-    ``raw_arguments`` keeps arguments that were not a JSON object, as they were written.
+    ``raw_arguments`` keeps arguments that were not a JSON object, as they were written. ``agent`` names who made the
+    step where a run has several. ``is_copied_context`` marks what was carried over from an earlier run: it is shown and
+    never counted again. ``uri`` points to a protected source whose text was not copied. ``exit_code`` is that of the
+    command an observation reports.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,6 +42,10 @@ class Step(BaseModel):
     requestor: Literal["agent", "user"] = "agent"
     of: str | None = None
     is_error: bool | None = None
+    exit_code: int | None = Field(None, ge=-(2**31), lt=2**32)
+    agent: str | None = None
+    is_copied_context: bool = False
+    uri: str | None = None
     source: str | None = None
     trust: Trust | None = None
     at: datetime | None = None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tasks.ingest import outcome
 from tasks.ingest.episode import Episode
 from tasks.ingest.fingerprint import episode_id, fingerprint, source_hash
 from tasks.ingest.importers.base import Imported
 from tasks.ingest.redact import Redactor
 from tasks.ingest.task_key import derive_task_key
+from tasks.ingest.trust import TrustPolicy, with_trust
 
 _STEP_TEXTS = ("text", "arguments", "raw_arguments", "snapshot")
 _TEXTS = ("task", "metadata", "environment")
@@ -31,6 +33,7 @@ class Door:
     secret: bytes
     now: datetime
     redactor: Redactor
+    trust: TrustPolicy = field(default_factory=TrustPolicy)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class Prepared:
 
 def prepare(imported: Imported, door: Door, origin: Origin) -> Prepared:
     """Every column of the row and the body's payload, with secrets taken out of both."""
-    episode = _with_source_of_outcome(imported.episode, door)
+    settled, how = outcome.settled(imported.episode, capped=door.principal_capped)
+    episode = with_trust(settled, door.trust, capped=door.principal_capped)
     hashed = source_hash(door.secret, door.namespace, imported.record)
     key = episode.task_key or derive_task_key(door.secret, door.namespace, episode.task)
     dumped = episode.model_copy(update={"task_key": key}).model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -87,23 +91,11 @@ def prepare(imported: Imported, door: Door, origin: Origin) -> Prepared:
         "n_steps": len(episode.steps),
         "n_calls": sum(step.kind == "tool_call" for step in episode.steps),
         "redactions": redactions,
-        "details": {**imported.details, **_oddities(episode), **_memory_reads(episode)},
+        "details": {**imported.details, **how, **_oddities(episode), **_memory_reads(episode)},
         "ingested_at": door.now,
         "purged_at": None,
     }
     return Prepared(row, payload)
-
-
-def _with_source_of_outcome(episode: Episode, door: Door) -> Episode:
-    """Where the outcome came from, filled in; a recorded exit code beats what an agent says of itself."""
-    if episode.outcome_source is not None:
-        said = episode.outcome_source
-    else:
-        said = "self-reported" if door.principal_capped else "recorded"
-    code = episode.metadata.get("exit_code")
-    if said == "self-reported" and isinstance(code, int) and code != 0 and episode.outcome == "success":
-        return episode.model_copy(update={"outcome": "failure", "outcome_source": "exit-code"})
-    return episode.model_copy(update={"outcome_source": said})
 
 
 def _redacted(payload: dict[str, Any], redactor: Redactor) -> tuple[dict[str, Any], dict[str, int]]:

@@ -93,7 +93,52 @@ def open_source(path: Path, *, scope: str | None = None, limits: Limits | None =
         raise SourceBroken(why_unreadable(error)) from error
     with file:
         where = scope or str(path.resolve()).removesuffix(".gz")
-        yield Source(_unzipped(file), path.name, str(path), where, limits or Limits())
+        with Folder(path) as folder:
+            yield Source(_unzipped(file), path.name, str(path), where, limits or Limits(), folder)
+
+
+class Folder:
+    """The files around one file: its own folder, that folder's subfolders, and up to two folders above.
+
+    Links that lead elsewhere are not followed: an episode's folder may hold what an agent made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._own = path.resolve()
+        self._here = self._own.parent
+        self._top = self._here.parent.parent
+        self._opened: list[BinaryIO] = []
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stream in self._opened:
+            stream.close()
+
+    def matching(self, pattern: str) -> list[str]:
+        """See ``Neighbours``."""
+        found = (Path(name) for name in glob.glob(str(Path(glob.escape(str(self._here))) / pattern)))
+        return sorted(os.path.relpath(path, self._here) for path in found if self._is_ours(path))
+
+    def open(self, name: str) -> BinaryIO | None:
+        """See ``Neighbours``."""
+        path = self._here / name
+        if not self._is_ours(path):
+            return None
+        try:
+            file = path.open("rb")
+        except OSError:
+            return None
+        self._opened.append(file)
+        return _unzipped(file)
+
+    def _is_ours(self, path: Path) -> bool:
+        try:
+            real = path.resolve()
+            return real != self._own and real.is_relative_to(self._top) and stat.S_ISREG(real.stat().st_mode)
+        except (OSError, ValueError, RuntimeError):
+            return False
 
 
 def _unzipped(stream: BinaryIO) -> BinaryIO:

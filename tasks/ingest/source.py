@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 from tasks.ingest.jsontext import BOM, JsonFault, Parsed, decode, item_line, parse, salvage
 
@@ -69,15 +69,29 @@ class Sample:
     name: str
 
 
+class Neighbours(Protocol):
+    """The files around a source's own. Names are relative to its folder; nothing above its parent's parent is seen."""
+
+    def matching(self, pattern: str) -> list[str]:
+        """Names that match a glob pattern, sorted; its own is not among them."""
+
+    def open(self, name: str) -> BinaryIO | None:
+        """A neighbour's bytes, or None where there is no such regular file, or it cannot be read."""
+
+
 @dataclass
 class Source:
-    """See the module. ``scope`` is what source ids are unique within; ``path`` is what messages call it."""
+    """See the module. ``scope`` is what source ids are unique within; ``path`` is what messages call it.
+
+    ``neighbours`` is None for a stream that has none, such as a request's body.
+    """
 
     stream: BinaryIO
     name: str
     path: str
     scope: str
     limits: Limits = field(default_factory=Limits)
+    neighbours: Neighbours | None = None
 
     def __post_init__(self) -> None:
         self._ahead: deque[Line] = deque()
@@ -110,6 +124,18 @@ class Source:
             yield from (_as_record(line) for line in self.lines() if line.fault or line.data.strip(b" \t\r\n\x00"))
         if self._broken is not None:
             raise self._broken
+
+    def beside(self, pattern: str) -> list[str]:
+        """Names of files around this one that match a glob pattern relative to its folder (``agent-*.jsonl``)."""
+        return self.neighbours.matching(pattern) if self.neighbours is not None else []
+
+    def near(self, name: str) -> Source | None:
+        """A file around this one, by its name relative to this one's folder (``../result.json``); None if absent."""
+        stream = self.neighbours.open(name) if self.neighbours is not None else None
+        if stream is None:
+            return None
+        base = name.rsplit("/", 1)[-1]
+        return Source(stream, base, f"{self.path} → {name}", f"{self.scope}/{name}", self.limits)
 
     def line_of(self, index: int, key: str | None = None) -> int | None:
         """The line where item ``index`` of the document's list (or of the list under ``key``) begins."""

@@ -23,7 +23,7 @@ from storage.engine import Database
 from storage.ids import keyed_hash
 from storage.queries import episodes as queries
 from tasks.ingest.importers.base import Imported, Importer, Rejected
-from tasks.ingest.importers.registry import AUTO, NotRecognised, choose, importers, unknown_format
+from tasks.ingest.importers.registry import AUTO, NotRecognised, choose, importers, part_of, unknown_format
 from tasks.ingest.jsontext import tidy_text
 from tasks.ingest.namespace import check_namespace
 from tasks.ingest.plan import Plan, body_fields, plan_batch
@@ -31,6 +31,7 @@ from tasks.ingest.prepare import Door, Origin, Prepared, prepare
 from tasks.ingest.reader import Missing, expand, open_source
 from tasks.ingest.redact import Redactor
 from tasks.ingest.source import Limits, Source, SourceBroken
+from tasks.ingest.trust import TrustPolicy
 
 # A write transaction may take 50 ms; the batch adapts to stay well under it on a slower disk.
 BATCH = 50
@@ -57,11 +58,15 @@ class Reject:
 
 @dataclass
 class IngestReport:
-    """How it went. ``accepted``, ``duplicates`` and ``revised`` never count one record twice."""
+    """How it went. ``accepted``, ``duplicates`` and ``revised`` never count one record twice.
+
+    ``joined`` counts files that another file's episodes read as a part of theirs.
+    """
 
     accepted: int = 0
     duplicates: int = 0
     revised: int = 0
+    joined: int = 0
     rejected: list[Reject] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,7 +76,7 @@ class IngestReport:
     @property
     def seen(self) -> int:
         """Records so far, whatever became of them."""
-        return self.accepted + self.duplicates + self.revised + len(self.rejected)
+        return self.accepted + self.duplicates + self.revised + self.joined + len(self.rejected)
 
 
 Progress = Callable[[IngestReport, str], None]
@@ -98,7 +103,7 @@ def ingest_paths(
     file's path as what source ids are unique within. ``progress`` is told of every batch.
 
     Raises:
-        BadNamespace, UnknownFormat, BadPattern: before anything is read.
+        BadNamespace, UnknownFormat, BadPattern, BadTrustPolicy: before anything is read.
     """
     ingest = _Ingest.begin(database, namespace, importer, principal, principal_capped, now, secret, patterns, progress)
     for found in expand(paths):
@@ -167,15 +172,21 @@ class _Ingest:
             raise unknown_format(importer)
         with database.read() as session:
             held = queries.namespace(session, namespace)
-        policy = held.policy.get("redact_patterns", []) if held is not None else []
-        redactor = Redactor(chain(patterns, policy))
+        policy = held.policy if held is not None else {}
+        redactor = Redactor(chain(patterns, policy.get("redact_patterns", [])))
+        trust = TrustPolicy.read(policy.get("trust"))
         if held is None:
             with database.write() as session:
                 episodes.ensure_namespace(session, namespace, now)
-        return cls(database, Door(namespace, principal, principal_capped, secret, now, redactor), importer, progress)
+        return cls(
+            database, Door(namespace, principal, principal_capped, secret, now, redactor, trust), importer, progress
+        )
 
     def take(self, source: Source) -> None:
         """Read one source to its end; whatever breaks it, what came before counts."""
+        if self.format == AUTO and part_of(source) is not None:
+            self.report.joined += 1
+            return
         try:
             chosen = choose(source, self.format)
         except NotRecognised as unknown:

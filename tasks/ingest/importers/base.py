@@ -41,7 +41,7 @@ class Rejected:
 
 @runtime_checkable
 class Importer(Protocol):
-    """One format. Raise ``version`` when the same record would come out differently.
+    """One format. Raise ``version`` when the same record would come out differently; ``about`` is one line for people.
 
     ``sniff`` returns a confidence from 0 (not mine) to 1 (certain), from content; a file's name may break a tie and
     never decides. ``read`` yields every episode and every rejected record, and raises nothing for a bad record.
@@ -49,7 +49,19 @@ class Importer(Protocol):
 
     name: str
     version: int
+    about: str
 
     def sniff(self, sample: Sample) -> float: ...
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]: ...
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """An importer whose episodes read more than one file.
+
+    ``part_of`` names the file that reads this source as a part of its episodes, or None where there is none: such a
+    source is counted as joined, and is neither an episode of its own nor a reject.
+    """
+
+    def part_of(self, source: Source) -> str | None: ...

@@ -23,6 +23,7 @@ class Canonical:
 
     name = "canonical"
     version = 1
+    about = "Episodes in Slowwave's own words, one JSON object a line"
 
     def sniff(self, sample: Sample) -> float:
         return max((_confidence(value) for record in sample.records for value in _items(record)[:20]), default=0.0)
@@ -81,7 +82,7 @@ def _episode(value: Any) -> tuple[Episode, dict[str, Any]]:
         raise RecordFault("steps is empty: an episode needs at least one")
     if episode.reward is not None and not math.isfinite(episode.reward):
         raise RecordFault("reward must be a finite number")
-    return _with_outcome(episode, outcome_given="outcome" in value), notes
+    return episode, notes
 
 
 def _prepared(value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -125,20 +126,10 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _with_outcome(episode: Episode, *, outcome_given: bool) -> Episode:
-    """An outcome that was not written down, from what was: an exit code, then a reward of exactly 0 or 1."""
-    if outcome_given:
-        return episode
-    code = episode.metadata.get("exit_code")
-    if isinstance(code, int) and not isinstance(code, bool):
-        outcome = "success" if code == 0 else "failure"
-        return episode.model_copy(update={"outcome": outcome, "outcome_source": "exit-code"})
-    if episode.reward in (0.0, 1.0):
-        return episode.model_copy(update={"outcome": "success" if episode.reward else "failure"})
-    return episode
-
-
 def _kind(value: Any) -> str:
     return {"list": "a list", "str": "text", "NoneType": "null", "bool": "true or false"}.get(
         type(value).__name__, "a number"
     )
+
+
+IMPORTER = Canonical()

@@ -1,4 +1,4 @@
-"""Chat messages into steps: what tau-bench and tau2 have in common."""
+"""Messages into steps: what the importers have in common."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class StepWriter:
             self._last_user = number
         return number
 
-    def call(self, call_id: object, name: object, arguments: Any, *, by_user: bool = False, at: Any = None) -> None:
+    def call(self, call_id: object, name: object, arguments: Any, *, by_user: bool = False, **fields: Any) -> str:
         """A tool call. Arguments that are no JSON object are kept as they were written."""
         held, raw = read_arguments(arguments)
+        initiated = [self._last_user] if self._last_user and not by_user else None
         number = self.add(
             "tool_call",
             name=as_text(name) or "unnamed",
             arguments=held,
             raw_arguments=raw,
             requestor="user" if by_user else None,
-            trust="user" if by_user else None,
-            at=at,
-            initiated_by=[self._last_user] if self._last_user and not by_user else None,
+            **{"initiated_by": initiated, "trust": "user" if by_user else None, **fields},
         )
         if isinstance(call_id, str):
             self._calls[call_id] = number
+        return number
 
-    def observation(self, call_id: object, content: Any, **fields: Any) -> None:
-        """What a tool returned, tied to the newest call of that id."""
+    def observation(self, call_id: object, content: Any, **fields: Any) -> str:
+        """What a tool returned, tied to the newest call of that id. How far it is trusted is the door's to say."""
         of = self._calls.get(call_id) if isinstance(call_id, str) else None
-        self.add("observation", of=of, text=as_text(content), source="tool", trust="tool", **fields)
+        return self.add("observation", **{"of": of, "text": as_text(content), "source": "tool", **fields})
 
     def first_user_text(self) -> str | None:
         """The starting point: what the user said first."""

@@ -1,17 +1,19 @@
 """Which importers there are, and which one a source is for.
 
-Others ship theirs under the entry-point group ``slowwave.importers``: each entry point names an ``Importer`` object.
+A module of this package that defines ``IMPORTER`` is a format: adding one is adding a file. Others ship theirs
+under the entry-point group ``slowwave.importers``: each entry point names an ``Importer`` object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
 
-from tasks.ingest.importers.base import Importer
-from tasks.ingest.importers.canonical import Canonical
-from tasks.ingest.importers.tau2 import Tau2
-from tasks.ingest.importers.tau_bench import TauBench
+from tasks.ingest import importers as package
+from tasks.ingest.importers.base import Importer, Joining
 from tasks.ingest.source import Sample, Source
 
 GROUP = "slowwave.importers"
@@ -34,7 +36,7 @@ def importers() -> dict[str, Importer]:
     Raises:
         TypeError: if a plug-in is not an importer.
     """
-    found: dict[str, Importer] = {each.name: each for each in (Canonical(), TauBench(), Tau2())}
+    found: dict[str, Importer] = {each.name: each for each in sorted(_built_in(), key=lambda each: each.name)}
     for point in entry_points(group=GROUP):
         plugin = point.load()
         plugin = plugin() if isinstance(plugin, type) else plugin
@@ -44,6 +46,19 @@ def importers() -> dict[str, Importer]:
             )
         found.setdefault(plugin.name, plugin)
     return found
+
+
+def _built_in() -> Iterator[Importer]:
+    for module in iter_modules(package.__path__):
+        importer = getattr(import_module(f"{package.__name__}.{module.name}"), "IMPORTER", None)
+        if importer is not None:
+            yield importer
+
+
+def part_of(source: Source) -> str | None:
+    """The file that reads this source as a part of its own episodes, or None."""
+    owners = (each.part_of(source) for each in importers().values() if isinstance(each, Joining))
+    return next((owner for owner in owners if owner is not None), None)
 
 
 def choose(source: Source, name: str = AUTO) -> Importer:

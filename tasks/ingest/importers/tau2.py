@@ -39,7 +39,8 @@ class Tau2:
     """Dual-control customer-service runs with a verifier's reward."""
 
     name = "tau2"
-    version = 1
+    version = 2
+    about = "tau2-bench results: simulations in which users call tools too"
 
     def sniff(self, sample: Sample) -> float:
         for value in sample.records:
@@ -170,3 +171,6 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _short(value: Any) -> str | None:
     return value[:200] if isinstance(value, str) and value.strip() else None
+
+
+IMPORTER = Tau2()

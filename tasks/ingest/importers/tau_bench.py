@@ -30,7 +30,8 @@ class TauBench:
     """Customer-service runs with a verifier's reward."""
 
     name = "tau-bench"
-    version = 1
+    version = 2
+    about = "tau-bench results: a list of customer-service runs with a reward"
 
     def sniff(self, sample: Sample) -> float:
         items = [item for record in sample.records for item in (record if isinstance(record, list) else [record])]
@@ -137,3 +138,6 @@ def _source_id(task_id: str | None, trial: Any, seen: Counter[str]) -> str | Non
     name = f"{task_id}/{_identifier(trial) or 0}"
     seen[name] += 1
     return name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+IMPORTER = TauBench()

@@ -242,7 +242,7 @@ def test_one_audit_entry_tells_of_one_call_in_counts_only(post: Any, database: D
     with database.read() as session:
         (entry,) = session.exec(select(AuditEntry)).all()
         assert (entry.actor, entry.action, entry.namespace) == ("ops", "episodes.ingested", "lab")
-        assert entry.detail == {"accepted": 2, "duplicates": 0, "revised": 0, "rejected": 1}
+        assert entry.detail == {"accepted": 2, "duplicates": 0, "revised": 0, "joined": 0, "rejected": 1}
         assert audit.verify(session).ok
 
 
@@ -310,7 +310,7 @@ def test_a_lost_race_for_the_same_records_is_planned_again(
 def test_the_shape_of_a_report_is_the_documented_one(post: Any) -> None:
     report = post(record(), b"{broken\n")
     assert report.as_dict() == {
-        "accepted": 1, "duplicates": 0, "revised": 0,
+        "accepted": 1, "duplicates": 0, "revised": 0, "joined": 0,
         "rejected": [{"file": "request", "line": 2, "reason": report.rejected[0].reason}],
     }  # fmt: skip
     assert replace(report, rejected=[]).seen == 1

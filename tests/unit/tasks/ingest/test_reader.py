@@ -60,3 +60,29 @@ def test_an_impossible_path_is_said_and_stops_nothing(tmp_path: Path, path: str)
     first, second = expand([path, tmp_path / "a"])
     assert isinstance(first, Missing)
     assert second == tmp_path / "a"
+
+
+def test_a_source_sees_the_files_beside_it_and_one_folder_up_and_no_others(tmp_path: Path) -> None:
+    trial = tmp_path / "jobs" / "trial"
+    (trial / "agent").mkdir(parents=True)
+    (tmp_path / "secret.txt").write_text("out of reach")
+    (trial / "result.json").write_text('{"reward": 1}')
+    (trial / "agent" / "[1] run.json").write_text("{}")
+    (trial / "agent" / "agent-b.jsonl").write_bytes(gzip.compress(b'{"b": 1}'))
+    (trial / "agent" / "agent-a.jsonl").symlink_to(tmp_path / "secret.txt")
+    with open_source(trial / "agent" / "[1] run.json") as source:
+        assert source.beside("*.json*") == ["agent-b.jsonl"]
+        assert source.beside("../*.json") == ["../result.json"]
+        near = source.near("agent-b.jsonl")
+        assert near is not None
+        assert [each.value for each in near.records()] == [{"b": 1}]
+        for name in (
+            "agent-a.jsonl",
+            "../../../secret.txt",
+            "/etc/passwd",
+            "gone.json",
+            "a\x00b",
+            "[1] run.json",
+            "..",
+        ):
+            assert source.near(name) is None, name

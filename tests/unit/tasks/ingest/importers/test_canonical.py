@@ -90,19 +90,3 @@ def test_numbers_are_taken_for_ids_and_a_step_id_used_twice_is_renamed(read: Any
     assert found.episode.source_id == "17"
     assert [(step.id, step.of) for step in found.episode.steps] == [("1", None), ("1#2", "1")]
     assert found.details == {"renamed_steps": 1}
-
-
-@pytest.mark.parametrize(
-    ("fields", "outcome", "source"),
-    [
-        ({"reward": 1.0}, "success", None),
-        ({"reward": 0}, "failure", None),
-        ({"reward": 0.4}, "unknown", None),
-        ({"metadata": {"exit_code": 1}, "reward": 1.0}, "failure", "exit-code"),
-        ({"outcome": "unknown", "reward": 1.0}, "unknown", None),
-        ({"outcome": "partial", "outcome_source": "human"}, "partial", "human"),
-    ],
-)
-def test_an_outcome_comes_from_what_was_recorded(read: Any, fields: Any, outcome: str, source: str | None) -> None:
-    episode = only(read(plain(**fields))).episode
-    assert (episode.outcome, episode.outcome_source) == (outcome, source)

@@ -42,7 +42,7 @@ def test_what_is_no_episode_format_is_described(content: Any, looks_like: str) -
 
 
 def test_an_unknown_format_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownFormat, match="no format called 'tao'; there are: auto, canonical, tau-bench, tau2"):
+    with pytest.raises(UnknownFormat, match=r"no format called 'tao'; there are: auto, .*canonical, .*tau-bench, tau2"):
         choose(as_source(plain()), "tao")
 
 

@@ -16,7 +16,7 @@ def test_tau_bench_is_read_with_its_call_observation_and_verdict(read: Any) -> N
     assert [step.kind for step in episode.steps] == ["system", "user", "tool_call", "observation", "answer"]
     call, seen = episode.steps[2:4]
     assert (call.name, call.arguments, call.initiated_by) == ("find_ferry", {"port": "Rhin"}, ["2"])
-    assert (seen.of, seen.is_error, seen.trust) == (call.id, True, "tool")
+    assert (seen.of, seen.is_error, seen.trust) == (call.id, True, None)
     assert episode.environment == {"ferry": "unknown"}
 
 

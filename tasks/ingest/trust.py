@@ -1,0 +1,73 @@
+"""How far each step's text is trusted: by who said it. Text from outside is evidence of facts, never of permission.
+
+Tool output and fetched pages are ``external`` unless the namespace's policy says otherwise, or the record itself does
+and an operator brought it in: an agent's own word cannot raise the trust of what its tools returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, get_args
+
+from tasks.ingest.episode import Episode, Step, Trust
+
+LEVELS: tuple[str, ...] = get_args(Trust)
+
+
+class BadTrustPolicy(ValueError):
+    """A policy's ``trust`` that cannot be read; says which entry and what is allowed."""
+
+
+@dataclass(frozen=True)
+class TrustPolicy:
+    """Patterns of tool names (``*``, ``?``), each with the trust of what such a tool returns; the first match wins."""
+
+    tools: Mapping[str, Trust] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, value: Any) -> TrustPolicy:
+        """From a policy's ``trust``: ``{"tools": {"crm_*": "internal"}}``; None or ``{}`` is the default.
+
+        Raises:
+            BadTrustPolicy: if it is something else.
+        """
+        tools = (value or {}).get("tools", {}) if isinstance(value or {}, dict) else None
+        if not isinstance(tools, dict) or set(value or {}) - {"tools"}:
+            raise BadTrustPolicy('trust must look like {"tools": {"crm_*": "internal"}}')
+        for name, level in tools.items():
+            if level not in LEVELS:
+                raise BadTrustPolicy(f"trust of the tool {str(name)[:40]!r} must be one of {', '.join(LEVELS)}")
+        return cls(tools)
+
+    def of_tool(self, name: str | None) -> Trust | None:
+        """What the policy says of a tool's output, or None."""
+        matches = (level for pattern, level in self.tools.items() if fnmatchcase(name or "", pattern))
+        return next(matches, None)
+
+
+def with_trust(episode: Episode, policy: TrustPolicy, *, capped: bool) -> Episode:
+    """The episode with the trust of every observation and word of a user filled in.
+
+    Args:
+        capped: the record came through an agent's token, whose word on trust only lowers it.
+    """
+    return episode.model_copy(update={"steps": list(_steps(episode, policy, capped))})
+
+
+def _steps(episode: Episode, policy: TrustPolicy, capped: bool) -> Iterator[Step]:
+    tool_of = {step.id: step.name for step in episode.steps if step.kind == "tool_call"}
+    stated: Trust | None = episode.trust if "trust" in episode.model_fields_set else None
+    for step in episode.steps:
+        trust = step.trust
+        if step.kind == "observation":
+            said = policy.of_tool(tool_of.get(step.of or "") or step.name)
+            trust = said or _lowered(step.trust or stated, capped) or "external"
+        elif step.kind == "user" and (trust is None or capped):
+            trust = "external" if trust == "external" else "user"
+        yield step if trust == step.trust else step.model_copy(update={"trust": trust})
+
+
+def _lowered(said: Trust | None, capped: bool) -> Trust | None:
+    return None if capped and said != "external" else said
