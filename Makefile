@@ -1,6 +1,6 @@
 # One door to everything. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-fast check format bench screens clean
+.PHONY: help setup up demo test test-fast fuzz check format bench screens clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,6 +39,10 @@ endif
 test-fast: setup  ## Unit tests only: seconds
 	@$(BIN)/python -m pytest tests/unit
 
+fuzz: setup  ## Fuzz every importer for SECONDS each (default 30), from SEED (default 1)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	@PYTHONPATH=tests $(BIN)/python tests/fuzz/importers.py --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1)
+
 check: setup  ## Format, lint, types, import contracts, migrations against models, file lengths
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
@@ -51,6 +55,7 @@ format: setup  ## Put format and import order right
 	@$(BIN)/ruff format $(SOURCES)
 
 bench: setup  ## Measure time and memory of ingest and of a night on this machine
+	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/night.py
 
 screens: setup  ## Take the README's picture anew, from the demo in Chromium

@@ -13,6 +13,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
+from storage.trouble import trouble_of
+
 log = logging.getLogger("slowwave.read_api")
 
 
@@ -108,11 +110,13 @@ def _database(request: Request, error: Exception) -> JSONResponse:
     lost = lost or (isinstance(error, DBAPIError) and error.connection_invalidated)
     if not lost:
         return _failed(request, error)
-    log.warning("database.lost path=%s kind=%s", request.url.path, type(error).__name__)
+    trouble = trouble_of(error)
+    log.warning("database.%s path=%s kind=%s", trouble.kind, request.url.path, type(error).__name__)
+    again = "send the request again in a moment; if it stays so, the operator runs `slowwave doctor`"
     told = {
-        "what": "the database does not answer; nothing was served or changed",
+        "what": f"the database {trouble.what}; nothing was served or changed",
         "where": request.url.path,
-        "what_now": "send the request again in a moment; if it stays so, the operator runs `slowwave doctor`",
+        "what_now": "tell the operator: it needs room before this can be done" if trouble.kind == "full" else again,
     }
     return answer(503, told, {"Retry-After": "2"})
 

@@ -22,6 +22,7 @@ from review_ui.site import Clock, Site
 from review_ui.templating import STATIC, make_templates
 from storage.engine import Database
 from storage.settings import Settings
+from storage.trouble import trouble_of
 
 log = logging.getLogger("slowwave.review_ui")
 Handler = Callable[[Request, Any], Response]
@@ -83,7 +84,7 @@ def _handlers(site: Site) -> dict[type[Exception], Handler]:
         log.error("database.failed", exc_info=error)
         return message(
             503,
-            "The database does not answer",
+            f"The database {trouble_of(error).what}",
             "Nothing was changed by this request.",
             "Wait a moment and reload; if it stays, an operator can run: slowwave doctor",
         )

@@ -11,8 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel, col
 
 from storage.bodies import SealedBody
-from storage.ids import uuid7
-from storage.tables import DeadLetter, Episode, EpisodeBody, EpisodeKey, Evidence, Namespace
+from storage.tables import Episode, EpisodeBody, EpisodeKey, Evidence, Namespace
 
 _EPISODE = Episode.__table__  # type: ignore[attr-defined]
 
@@ -20,6 +19,11 @@ _EPISODE = Episode.__table__  # type: ignore[attr-defined]
 def ensure_namespace(session: Session, path: str, now: datetime) -> None:
     """The partition's row, made where it is absent."""
     _insert_new(session, Namespace, [{"path": path, "epoch": 0, "policy": {}, "created_at": now}])
+
+
+def set_policy(session: Session, path: str, policy: dict[str, Any]) -> None:
+    """Put a namespace's whole policy in place of the one before."""
+    session.execute(sa.update(Namespace).where(col(Namespace.path) == path).values(policy=policy))
 
 
 def retire(session: Session, namespace: str, ids: Collection[str]) -> None:
@@ -32,8 +36,8 @@ def insert_episodes(session: Session, rows: Sequence[dict[str, Any]], bodies: It
     sealed = list(bodies)
     if rows:
         session.execute(sa.insert(_EPISODE), list(rows))
-        session.execute(sa.insert(EpisodeKey), [each.key.model_dump() for each in sealed])
-        session.execute(sa.insert(EpisodeBody), [each.body.model_dump() for each in sealed])
+        session.execute(sa.insert(EpisodeKey), [each.key_row() for each in sealed])
+        session.execute(sa.insert(EpisodeBody), [each.body_row() for each in sealed])
 
 
 def update_episode(session: Session, namespace: str, episode_id: str, values: dict[str, Any]) -> None:
@@ -45,12 +49,10 @@ def replace_body(session: Session, sealed: SealedBody) -> None:
     """Write a body anew, under a fresh key: the same record, read by a newer importer or with more known about it."""
     for table in (EpisodeBody, EpisodeKey):
         session.execute(
-            sa.delete(table).where(
-                col(table.namespace) == sealed.key.namespace, col(table.episode_id) == sealed.key.episode_id
-            )
+            sa.delete(table).where(col(table.namespace) == sealed.namespace, col(table.episode_id) == sealed.episode_id)
         )
-    session.execute(sa.insert(EpisodeKey), [sealed.key.model_dump()])
-    session.execute(sa.insert(EpisodeBody), [sealed.body.model_dump()])
+    session.execute(sa.insert(EpisodeKey), [sealed.key_row()])
+    session.execute(sa.insert(EpisodeBody), [sealed.body_row()])
 
 
 def mark_evidence_stale(session: Session, namespace: str, ids: Collection[str]) -> None:
@@ -61,11 +63,6 @@ def mark_evidence_stale(session: Session, namespace: str, ids: Collection[str]) 
             .where(col(Evidence.namespace) == namespace, col(Evidence.episode_id).in_(ids))
             .values(is_stale=True)
         )
-
-
-def keep_rejected(session: Session, letters: Sequence[dict[str, Any]]) -> None:
-    """Rejected records, each once: the same record refused again changes nothing."""
-    _insert_new(session, DeadLetter, [{"id": uuid7(), **letter} for letter in letters])
 
 
 def _insert_new(session: Session, table: type[SQLModel], rows: list[dict[str, Any]]) -> None:

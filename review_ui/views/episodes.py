@@ -12,18 +12,11 @@ from review_ui.text import span_words
 from review_ui.views.packet import Labelled
 from review_ui.views.trace import StepView, step_text, step_views
 from storage.tables import Candidate, Episode
+from tasks.ingest.outcome import source_words
 
 STEPS_A_PAGE = 60
 WHOLE_PART = 40_000
 """Characters of one step shown at once on its own page."""
-SOURCE_WORDS = {
-    "verifier": "a verifier said so",
-    "environment": "the environment said so",
-    "exit-code": "an exit code said so",
-    "human": "a person said so",
-    "recorded": "recorded with the run",
-    "self-reported": "the agent's own word: never enters a contrast",
-}
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ def episode_view(
         link=link,
         task=episode.task,
         outcome=episode.outcome,
-        outcome_words=SOURCE_WORDS.get(episode.outcome_source, episode.outcome_source),
+        outcome_words=source_words(episode.outcome, episode.outcome_source),
         trust=episode.trust,
         purged_at=episode.purged_at,
         stale_revision=not episode.is_current,
@@ -109,7 +102,10 @@ def episode_view(
 def _facts(episode: Episode) -> list[Labelled]:
     derived = " (derived from the task)" if episode.task_key_derived else ""
     file = f"{episode.source_file}, line {episode.source_line}" if episode.source_line else episode.source_file
+    details = episode.details
     told = [
+        ("Outcome from", details.get("outcome_from")),
+        ("Outcome overruled", details.get("outcome_overruled")),
         ("Task key", f"{episode.task_key}{derived}"),
         ("Agent", " ".join(part for part in (episode.agent, episode.agent_version) if part)),
         ("Model", episode.model),
@@ -121,7 +117,7 @@ def _facts(episode: Episode) -> list[Labelled]:
         ("Revision", str(episode.revision)),
         ("Written by", episode.principal),
     ]
-    return [Labelled(name, value) for name, value in told if value]
+    return [Labelled(name, str(value)) for name, value in told if value]
 
 
 def _took(episode: Episode) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.tables import DeadLetter, Episode, Namespace
+from storage.tables import DeadLetter, Episode, FollowedFile, Namespace
 
 _TABLE = Episode.__table__  # type: ignore[attr-defined]
 
@@ -65,6 +66,14 @@ def revisions(session: Session, namespace: str, importer: str, source_scope: str
     return list(session.exec(statement))
 
 
+def held(session: Session, namespace: str, hashes: Collection[str]) -> dict[str, tuple[str, int, int, bool]]:
+    """Of these source hashes those stored: by which importer, its and the redactor's version, and if purged."""
+    columns = ("source_hash", "importer", "importer_version", "redactor_version", "purged_at")
+    statement = sa.select(*(_TABLE.c[name] for name in columns))
+    rows = session.execute(statement.where(_TABLE.c.namespace == namespace, _TABLE.c.source_hash.in_(hashes)))
+    return {hashed: (*read_by, purged is not None) for hashed, *read_by, purged in rows}
+
+
 def related(
     session: Session,
     namespace: str,
@@ -92,9 +101,75 @@ def related(
     return list(found.values())
 
 
-def dead_letters(session: Session, namespace: str, *, unresolved: bool = True, limit: int = 500) -> list[DeadLetter]:
-    """Records refused at the door, newest first."""
+def dead_letters(
+    session: Session, namespace: str, *, unresolved: bool = True, limit: int | None = 500
+) -> list[DeadLetter]:
+    """Records refused at the door, newest first; all of them without a ``limit``."""
     statement = select(DeadLetter).where(col(DeadLetter.namespace) == namespace)
     if unresolved:
         statement = statement.where(col(DeadLetter.resolved_at).is_(None))
     return list(session.exec(statement.order_by(col(DeadLetter.at).desc(), col(DeadLetter.id)).limit(limit)))
+
+
+class Waiting(NamedTuple):
+    """A letter that waits, without its bytes."""
+
+    scope: str
+    id: str
+    file: str
+
+
+def letters_waiting(session: Session, namespace: str) -> list[Waiting]:
+    """Every unresolved letter, those of one source together."""
+    statement = (
+        select(DeadLetter.source_scope, DeadLetter.id, DeadLetter.file)
+        .where(col(DeadLetter.namespace) == namespace, col(DeadLetter.resolved_at).is_(None))
+        .order_by(col(DeadLetter.source_scope), col(DeadLetter.line), col(DeadLetter.id))
+    )
+    return [Waiting(*row) for row in session.exec(statement)]
+
+
+def letters_by_ids(session: Session, ids: Collection[str]) -> list[DeadLetter]:
+    """Letters of these ids; ask for some hundreds at a time."""
+    return list(session.exec(select(DeadLetter).where(col(DeadLetter.id).in_(ids))))
+
+
+def scopes_with_letters(session: Session, namespace: str, scopes: Collection[str], *, before: datetime) -> list[str]:
+    """Which of these sources have letters that wait and were last refused before a time."""
+    wanted = list(scopes)
+    found: set[str] = set()
+    for start in range(0, len(wanted), 500):
+        statement = select(DeadLetter.source_scope).where(
+            col(DeadLetter.namespace) == namespace,
+            col(DeadLetter.source_scope).in_(wanted[start : start + 500]),
+            col(DeadLetter.resolved_at).is_(None),
+            col(DeadLetter.tried_at) < before,
+        )
+        found.update(session.exec(statement.distinct()))
+    return sorted(found)
+
+
+def count_letters(session: Session, namespace: str, *, unresolved: bool = True) -> int:
+    """How many letters there are."""
+    statement = select(sa.func.count()).where(col(DeadLetter.namespace) == namespace)
+    if unresolved:
+        statement = statement.where(col(DeadLetter.resolved_at).is_(None))
+    return int(session.exec(statement).one())
+
+
+def listed(
+    session: Session, namespace: str, *, outcome: str | None = None, importer: str | None = None, limit: int = 50
+) -> list[Episode]:
+    """Current episodes for a person to look through, newest first."""
+    statement = select(Episode).where(col(Episode.namespace) == namespace, col(Episode.is_current))
+    if outcome is not None:
+        statement = statement.where(col(Episode.outcome) == outcome)
+    if importer is not None:
+        statement = statement.where(col(Episode.importer) == importer)
+    newest = (col(Episode.ingested_at).desc(), col(Episode.source_file), col(Episode.source_line), col(Episode.id))
+    return list(session.exec(statement.order_by(*newest).limit(limit)))
+
+
+def followed(session: Session, namespace: str) -> list[FollowedFile]:
+    """Every file that was followed into this namespace."""
+    return list(session.exec(select(FollowedFile).where(col(FollowedFile.namespace) == namespace)))

@@ -1,7 +1,7 @@
 """Every table. Import from here, so that the metadata is whole whoever asks."""
 
 from storage.tables.base import UtcDateTime
-from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey
+from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey, FollowedFile
 from storage.tables.people import ApiToken, Heartbeat, LoginAttempt, Namespace, Schedule, User, WebSession
 from storage.tables.review import Candidate, CandidateRevision, Conflict, Decision, Evidence
 from storage.tables.rules import (
@@ -34,7 +34,7 @@ from storage.tables.runs import (
 __all__ = [
     "Ack", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision", "ClientSession",
     "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode", "EpisodeBody", "EpisodeKey",
-    "Evidence", "Exposure", "Family", "Heartbeat", "Inference", "InferenceObservation", "LoginAttempt", "Look",
-    "Namespace", "Observation", "OutboxEvent", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule",
-    "SearchMiss", "User", "UtcDateTime", "VersionAncestor", "WebSession",
+    "Evidence", "Exposure", "Family", "FollowedFile", "Heartbeat", "Inference", "InferenceObservation", "LoginAttempt",
+    "Look", "Namespace", "Observation", "OutboxEvent", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep",
+    "Schedule", "SearchMiss", "User", "UtcDateTime", "VersionAncestor", "WebSession",
 ]  # fmt: skip

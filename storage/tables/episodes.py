@@ -109,19 +109,61 @@ class EpisodeBody(Row, table=True):
 
 
 class DeadLetter(Row, table=True):
-    """A record refused at the door, with place and reason, kept for a retry."""
+    """A record refused at the door, with place and reason, kept for a retry.
+
+    One for each place: refused again, ``attempts`` and ``tried_at`` move on, and reason and bytes are the newest.
+    ``resolution`` says in words what became of it. ``principal_capped`` marks what an agent's token sent.
+    """
 
     __tablename__ = "dead_letter"
-    __table_args__ = (sa.UniqueConstraint("namespace", "record_hash"),)
+    __table_args__ = (
+        sa.UniqueConstraint("namespace", "record_hash"),
+        sa.Index("ix_dead_letter_namespace_scope", "namespace", "source_scope"),
+    )
 
     id: str = Field(primary_key=True)
     namespace: str = Field(foreign_key="namespace.path", index=True)
     record_hash: str
+    source_scope: str = ""
     file: str
     line: int | None = None
     importer: str | None = None
     reason: str
     data: bytes | None = None
     principal: str
+    principal_capped: bool = False
     at: datetime = time_field()
+    attempts: int = 1
+    tried_at: datetime = time_field()
     resolved_at: datetime | None = time_field(nullable=True)
+    resolution: str | None = None
+
+
+FOLLOWED_STATES = ("read", "joined", "failed")
+
+
+class FollowedFile(Row, table=True):
+    """What ``slowwave ingest --follow`` remembers of a file: as it was when it was read, and how that went.
+
+    A hint that spares work, never a claim: losing it means reading the file again, which changes nothing.
+    ``generation`` names the importers and the redactor it was read with; ``owner`` the file that it is a part of.
+    """
+
+    __tablename__ = "followed_file"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(["namespace"], ["namespace.path"]),
+        one_of("state", FOLLOWED_STATES, "state"),
+    )
+
+    namespace: str = Field(primary_key=True)
+    path: str = Field(primary_key=True)
+    size: int = Field(sa_type=sa.BigInteger)
+    mtime_ns: int = Field(sa_type=sa.BigInteger)
+    inode: int = Field(sa_type=sa.BigInteger)
+    generation: str
+    state: str
+    owner: str | None = None
+    attempts: int = 0
+    error: str | None = None
+    counts: dict[str, Any] = json_field()
+    at: datetime = time_field()

@@ -9,11 +9,17 @@ from tasks.ingest.episode import Episode, Step
 from tasks.ingest.jsontext import canonical_bytes
 
 ID_LENGTH = 24
+_SPACING = b" \t\n\v\f\r"
 
 
 def source_hash(secret: bytes, namespace: str, record: Any) -> str:
     """The idempotence key: a keyed hash of the namespace and the raw record, whatever its spacing and key order."""
-    return keyed_hash(secret, "source", namespace, canonical_bytes(record))
+    return hash_of(secret, namespace, canonical_bytes(record))
+
+
+def hash_of(secret: bytes, namespace: str, canonical: bytes) -> str:
+    """The same of a record's canonical bytes."""
+    return keyed_hash(secret, "source", namespace, canonical)
 
 
 def episode_id(hashed: str) -> str:
@@ -26,14 +32,21 @@ def fingerprint(secret: bytes, namespace: str, episode: Episode, hashed: str) ->
 
     Without a session two runs that did the same are two runs, so the record's own hash stands in for it.
     """
-    happened = [_happened(step) for step in episode.steps if step.kind != "system"]
-    return keyed_hash(
-        secret, "run", namespace, episode.session_id or hashed, canonical_bytes([happened, episode.outcome])
-    )
+    if not episode.session_id:
+        return keyed_hash(secret, "run", namespace, hashed)
+    steps = [step for step in episode.steps if step.kind != "system"]
+    texts = [_without_spacing(step.text) for step in steps]
+    happened = [_happened(step, len(text)) for step, text in zip(steps, texts, strict=True)]
+    said = canonical_bytes([happened, episode.outcome])
+    return keyed_hash(secret, "run", namespace, episode.session_id, said, b"".join(texts))
 
 
-def _happened(step: Step) -> list[Any]:
-    """A step without its id, times and trust, which differ between copies."""
+def _happened(step: Step, length: int) -> list[Any]:
+    """A step without its id, times and trust, which differ between copies; of its text the length."""
     arguments = step.arguments if step.arguments is not None else step.raw_arguments
-    text = " ".join(step.text.split())
-    return [step.kind, text, step.name, arguments, step.requestor, step.rule, step.version]
+    return [step.kind, length, step.name, arguments, step.requestor, step.rule, step.version]
+
+
+def _without_spacing(text: str) -> bytes:
+    """Left out and not levelled: that is one pass over bytes, where taking words apart makes an object of each."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _SPACING)

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from tasks.ingest.linear import Linear
+
 MAX_DEPTH = 200
 BOM = b"\xef\xbb\xbf"
-_LONG_NUMBER = re.compile(rb"[0-9]{19,}")
-_BEFORE_NUMBER = frozenset(b":[,-\x20\t\r\n")
+_LONG_NUMBER = Linear(r"(?:\A|[:\[,\-\x20\t\r\n])[0-9]{19}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = " \t\r\n"
+_CONTAINERS = (dict, list)
 
 
 class JsonFault(ValueError):
@@ -47,21 +49,17 @@ def parse(data: bytes) -> Parsed:
         JsonFault: if it is not JSON, or nested more than ``MAX_DEPTH`` levels deep.
     """
     data = data.removeprefix(BOM)
-    if not _holds_long_number(data):
+    # A number outside of quotes that a float may not keep. Digits within a text seldom look like one.
+    if not _LONG_NUMBER.is_in(data):
         try:
             value = orjson.loads(data)
         except orjson.JSONDecodeError:
             pass
         else:
-            refuse_depth(value)
+            if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+                refuse_depth(value)
             return Parsed(value, dirty=b"\\u0000" in data)
     return Parsed(_parse_slowly(decode(data)), dirty=True)
-
-
-def _holds_long_number(data: bytes) -> bool:
-    """Whether a number outside of quotes may be longer than a float keeps. Digits within a text seldom count."""
-    starts = (match.start() for match in _LONG_NUMBER.finditer(data))
-    return any(start == 0 or data[start - 1] in _BEFORE_NUMBER for start in starts)
 
 
 def decode(data: bytes) -> str:
@@ -100,15 +98,14 @@ def refuse_depth(value: Any, limit: int = MAX_DEPTH) -> None:
     """Raise ``JsonFault`` where containers nest deeper than ``limit``. Level by level, so depth costs no stack."""
     level = [value]
     for _ in range(limit):
-        level = [child for parent in level for child in _containers(parent)]
+        level = [child for parent in level for child in _children(parent) if isinstance(child, _CONTAINERS)]
         if not level:
             return
     raise JsonFault(f"nested more than {limit} levels deep")
 
 
-def _containers(value: Any) -> Iterator[Any]:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (child for child in children if isinstance(child, dict | list))
+def _children(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def tidy(value: Any) -> tuple[Any, dict[str, int]]:

@@ -11,6 +11,14 @@ from typing import Any
 
 from tasks.ingest.episode import Episode, OutcomeSource, Step
 
+SOURCE_WORDS: dict[str, str] = {
+    "verifier": "a verifier said so",
+    "environment": "the environment said so",
+    "exit-code": "an exit code said so",
+    "human": "a person said so",
+    "recorded": "recorded with the run",
+    "self-reported": "the agent's own word: never enters a contrast",
+}
 _STRONGER_THAN_A_CODE = frozenset({"verifier", "environment", "exit-code", "human"})
 # Programs whose exit code is a verdict on the work, unlike that of a search that finds nothing.
 _CHECK = re.compile(
@@ -24,6 +32,13 @@ _BEFORE_A_PROGRAM = re.compile(
     r"\S*python[\d.]*\s+-m|(?:ba|z|da)?sh\s+-\w+)\s+[\"']?)*(?:\S*/bin/)?"
 )
 _PARTS = re.compile(r"[;\n|]+(?!\|)")
+
+
+def source_words(outcome: str, source: str) -> str:
+    """Who says how a run ended, for people."""
+    if outcome == "unknown":
+        return "nothing that was recorded says how it ended"
+    return SOURCE_WORDS.get(source, source)
 
 
 def settled(episode: Episode, *, capped: bool) -> tuple[Episode, dict[str, Any]]:

@@ -131,7 +131,7 @@ def _learn(row: Row, held: Row, shelf: _Shelf, plan: Plan) -> None:
     if held["id"] not in shelf.new:
         plan.filled.append((held, found))
     else:
-        shelf.new[held["id"]].payload.update(body_fields(found))
+        shelf.new[held["id"]].learnt.update(body_fields(found))
         plan.reseal.add(held["id"])
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
+import orjson
+
+from storage.ids import canonical_json
 from tasks.ingest import outcome
 from tasks.ingest.episode import Episode
 from tasks.ingest.fingerprint import episode_id, fingerprint, source_hash
@@ -15,8 +19,9 @@ from tasks.ingest.redact import Redactor
 from tasks.ingest.task_key import derive_task_key
 from tasks.ingest.trust import TrustPolicy, with_trust
 
-_STEP_TEXTS = ("text", "arguments", "raw_arguments", "snapshot")
+_STEP_TEXTS = ("text", "arguments", "raw_arguments", "snapshot", "uri")
 _TEXTS = ("task", "metadata", "environment")
+_of_step, _of_episode = attrgetter(*_STEP_TEXTS), attrgetter(*_TEXTS)
 _COLUMNS = (
     "session_id", "retry_of", "agent", "agent_version", "model", "tools_offered", "started_at",
     "ended_at", "time_is_naive", "outcome", "outcome_source", "reward", "trust",
@@ -48,28 +53,40 @@ class Origin:
 
 @dataclass(frozen=True)
 class Prepared:
-    """One episode ready to be written: its row's columns, and the body."""
+    """One episode ready to be written: its row's columns, and the body as JSON text.
+
+    ``learnt`` is what a copy in the same batch told, to be added to the body.
+    """
 
     row: dict[str, Any]
-    payload: dict[str, Any]
+    body: bytes
+    learnt: dict[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
         return str(self.row["id"])
 
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The body as an object."""
+        return {**read_payload(self.body), **self.learnt}
 
-def prepare(imported: Imported, door: Door, origin: Origin) -> Prepared:
-    """Every column of the row and the body's payload, with secrets taken out of both."""
+
+def prepare(imported: Imported, door: Door, origin: Origin, hashed: str | None = None) -> Prepared:
+    """Every column of the row and the body, with secrets taken out of both. ``hashed`` is the source hash if known."""
     settled, how = outcome.settled(imported.episode, capped=door.principal_capped)
     episode = with_trust(settled, door.trust, capped=door.principal_capped)
-    hashed = source_hash(door.secret, door.namespace, imported.record)
+    hashed = hashed or source_hash(door.secret, door.namespace, imported.record)
     key = episode.task_key or derive_task_key(door.secret, door.namespace, episode.task)
-    dumped = episode.model_copy(update={"task_key": key}).model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    payload, redactions = _redacted(dumped, door.redactor)
+    clean, details, redactions = _redacted(
+        episode.model_copy(update={"task_key": key}),
+        {**imported.details, **how, **_oddities(episode), **_memory_reads(episode)},
+        door.redactor,
+    )
     row = {
         **{name: getattr(episode, name) for name in _COLUMNS},
-        "task": payload["task"],
-        "environment": payload.get("environment", {}),
+        "task": clean.task,
+        "environment": clean.environment,
         "namespace": door.namespace,
         "id": episode_id(hashed),
         "revision": 1,
@@ -91,26 +108,46 @@ def prepare(imported: Imported, door: Door, origin: Origin) -> Prepared:
         "n_steps": len(episode.steps),
         "n_calls": sum(step.kind == "tool_call" for step in episode.steps),
         "redactions": redactions,
-        "details": {**imported.details, **how, **_oddities(episode), **_memory_reads(episode)},
+        "details": details,
         "ingested_at": door.now,
         "purged_at": None,
     }
-    return Prepared(row, payload)
+    return Prepared(row, _body(clean))
 
 
-def _redacted(payload: dict[str, Any], redactor: Redactor) -> tuple[dict[str, Any], dict[str, int]]:
-    """The payload with its texts redacted; ids, names and times stay, since evidence is joined by them."""
-    steps = payload["steps"]
-    texts = [payload.get(name) for name in _TEXTS] + [step.get(name) for step in steps for name in _STEP_TEXTS]
-    clean, counts = redactor.redact(texts)
-    out = {**payload, **{name: text for name, text in zip(_TEXTS, clean, strict=False) if name in payload}}
-    out["steps"] = []
-    at = len(_TEXTS)
-    for step in steps:
-        found = zip(_STEP_TEXTS, clean[at : at + len(_STEP_TEXTS)], strict=True)
-        out["steps"].append({**step, **{name: text for name, text in found if name in step}})
-        at += len(_STEP_TEXTS)
-    return out, dict(Counter(counts))
+def _body(episode: Episode) -> bytes:
+    try:
+        return episode.model_dump_json(by_alias=True, exclude_defaults=True).encode()
+    except (ValueError, UnicodeEncodeError):
+        # A lone surrogate, which only a plug-in's importer lets through: written escaped.
+        return canonical_json(episode.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+
+
+def _redacted(
+    episode: Episode, details: dict[str, Any], redactor: Redactor
+) -> tuple[Episode, dict[str, Any], dict[str, int]]:
+    """The episode and its details with texts redacted; ids, names and times stay, since evidence is joined by them."""
+    width = len(_STEP_TEXTS)
+    whole = [*_of_episode(episode), details, *(text for step in episode.steps for text in _of_step(step))]
+    clean, counts = redactor.redact(whole)
+    if clean is whole:
+        return episode, details, {}
+    steps = []
+    for step, at in zip(episode.steps, range(len(_TEXTS) + 1, len(whole), width), strict=True):
+        changed = clean[at : at + width] != whole[at : at + width]
+        texts = dict(zip(_STEP_TEXTS, clean[at : at + width], strict=True))
+        steps.append(step.model_copy(update=texts) if changed else step)
+    found = {**dict(zip(_TEXTS, clean, strict=False)), "steps": steps}
+    return episode.model_copy(update=found), clean[len(_TEXTS)], counts
+
+
+def read_payload(body: bytes) -> dict[str, Any]:
+    """A body's JSON text as an object."""
+    try:
+        payload: dict[str, Any] = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        payload = json.loads(body)
+    return payload
 
 
 def _oddities(episode: Episode) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from tasks.ingest.source import Limits, Source, SourceBroken, why_unreadable
+from tasks.ingest.source import Limits, Source, SourceBroken, may_pass, why_unreadable
 
 GZIP_MAGIC = b"\x1f\x8b"
 _WILD = frozenset("*?[")
@@ -90,11 +90,28 @@ def open_source(path: Path, *, scope: str | None = None, limits: Limits | None =
             raise SourceBroken("is not a regular file")
         file = path.open("rb")
     except OSError as error:
-        raise SourceBroken(why_unreadable(error)) from error
-    with file:
-        where = scope or str(path.resolve()).removesuffix(".gz")
-        with Folder(path) as folder:
-            yield Source(_unzipped(file), path.name, str(path), where, limits or Limits(), folder)
+        raise SourceBroken(why_unreadable(error), may_pass=may_pass(error)) from error
+    with file, Folder(path) as folder:
+        where, bounds = scope or scope_of(path), limits or Limits()
+        yield Source(_unzipped(file), path.name, shown(path), where, bounds, folder, file.tell)
+
+
+def scope_of(path: str | Path) -> str:
+    """What source ids of this path are unique within: its full path, links resolved, without ``.gz``."""
+    try:
+        return shown(Path(path).expanduser().resolve()).removesuffix(".gz")
+    except (OSError, ValueError, RuntimeError):
+        return str(path)
+
+
+def is_file(scope: str) -> bool:
+    """Whether a scope is a file's: places in it mean the same in the next reading, unlike those of a request."""
+    return scope.startswith("/")
+
+
+def shown(path: Path) -> str:
+    """A path as text: bytes of a name that are not UTF-8 are written out, since no database keeps them."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Folder:

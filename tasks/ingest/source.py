@@ -7,6 +7,7 @@ content. Lines are streamed; a document is held whole, up to a limit.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,12 +23,16 @@ CHUNK = 1 << 20
 
 
 class SourceBroken(Exception):
-    """The stream cannot be read to its end; says why. What came before it counts."""
+    """The stream cannot be read to its end; says why. What came before it counts.
 
-    def __init__(self, reason: str, line: int | None = None) -> None:
+    ``may_pass`` marks what another try may not meet: a permission, a network folder that is away.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, *, may_pass: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
+        self.may_pass = may_pass
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ class Neighbours(Protocol):
 class Source:
     """See the module. ``scope`` is what source ids are unique within; ``path`` is what messages call it.
 
-    ``neighbours`` is None for a stream that has none, such as a request's body.
+    ``neighbours`` is None for a stream that has none, such as a request's body. ``tell`` says how far into the file
+    the reading is, in bytes of the disk; None for a stream.
     """
 
     stream: BinaryIO
@@ -92,6 +98,7 @@ class Source:
     scope: str
     limits: Limits = field(default_factory=Limits)
     neighbours: Neighbours | None = None
+    tell: Callable[[], int] | None = None
 
     def __post_init__(self) -> None:
         self._ahead: deque[Line] = deque()
@@ -108,6 +115,11 @@ class Source:
         if self._sample is None:
             self._sample = self._look()
         return self._sample
+
+    def hold(self, lines: list[Line]) -> None:
+        """Make it a source of these lines of another one, whose shape was looked at there."""
+        self._ahead.extend(lines)
+        self._sample = Sample("lines", [], "", self.name)
 
     def records(self) -> Iterator[Record]:
         """Every JSON value: one a line, or the one document.
@@ -196,6 +208,22 @@ class Source:
         return Sample("lines" if values else "text", values[:PEEKED_LINES], text[:HEAD_CHARS], self.name)
 
     @property
+    def position(self) -> int:
+        """How many bytes were read: of the file, or of the stream."""
+        try:
+            return self.tell() if self.tell is not None else self._read
+        except (OSError, ValueError):
+            return self._read
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file on disk; 0 where there is none."""
+        try:
+            return os.fstat(self.stream.fileno()).st_size
+        except (AttributeError, OSError, ValueError):
+            return 0
+
+    @property
     def fault(self) -> str | None:
         """Why the whole is not JSON, where a document was tried."""
         return None if self._fault is None else f"line {self._fault.line}: {self._fault.reason}"
@@ -235,13 +263,18 @@ class Source:
         try:
             data = read()
         except (OSError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self._broken = SourceBroken(why_unreadable(error), self._number + 1)
+            self._broken = SourceBroken(why_unreadable(error), self._number + 1, may_pass=may_pass(error))
             return b""
         self._read += len(data)
         if self._read > self.limits.total:
             self._broken = SourceBroken(f"more than {self.limits.total:,} bytes: split it", self._number + 1)
             return b""
         return data
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether the error lies with the reading rather than with what is read."""
+    return isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile)
 
 
 def why_unreadable(error: Exception) -> str:

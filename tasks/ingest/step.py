@@ -6,9 +6,12 @@ an ingest that was killed is finished by running it again.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -17,7 +20,7 @@ from typing import Any, BinaryIO
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from storage import audit, episodes
+from storage import audit, episodes, letters
 from storage.bodies import SealedBody, load_body, seal_body
 from storage.engine import Database
 from storage.ids import keyed_hash
@@ -27,19 +30,26 @@ from tasks.ingest.importers.registry import AUTO, NotRecognised, choose, importe
 from tasks.ingest.jsontext import tidy_text
 from tasks.ingest.namespace import check_namespace
 from tasks.ingest.plan import Plan, body_fields, plan_batch
-from tasks.ingest.prepare import Door, Origin, Prepared, prepare
-from tasks.ingest.reader import Missing, expand, open_source
+from tasks.ingest.pool import Pool, line_chunks, may_have_children, source_of
+from tasks.ingest.prepare import Door, Origin, Prepared
+from tasks.ingest.reader import Missing, expand, is_file, open_source, scope_of
+from tasks.ingest.ready import BrokenOff, Ready, Worked, make_ready, prepare_lines, records_of, without_collection
 from tasks.ingest.redact import Redactor
-from tasks.ingest.source import Limits, Source, SourceBroken
+from tasks.ingest.report import IngestReport, Reject
+from tasks.ingest.source import Limits, Line, Source, SourceBroken
+from tasks.ingest.stream import Batch, Held, batches
 from tasks.ingest.trust import TrustPolicy
 
 # A write transaction may take 50 ms; the batch adapts to stay well under it on a slower disk.
 BATCH = 50
 SMALLEST_BATCH = 5
-TARGET_SECONDS = 0.025
+TARGET_SECONDS = 0.015
 BATCH_BYTES = 4 * 2**20
 LETTER_BYTES = 64 * 2**10
 RACES = 5
+COLLECT_EVERY = 20
+# A pool takes about a second to start, in which this process reads some 20 MB alone.
+POOL_BYTES = 32 * 2**20
 # A new rendition changes how a record is read, never whose it is, when it came, or which revision it is.
 RENDERING_KEEPS = frozenset(
     {"namespace", "id", "revision", "is_current", "supersedes_id", "source_scope", "source_file", "source_line"}
@@ -47,39 +57,20 @@ RENDERING_KEEPS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Reject:
-    """One record, or one file, that was not taken: where, and why."""
-
-    file: str
-    line: int | None
-    reason: str
-
-
-@dataclass
-class IngestReport:
-    """How it went. ``accepted``, ``duplicates`` and ``revised`` never count one record twice.
-
-    ``joined`` counts files that another file's episodes read as a part of theirs.
-    """
-
-    accepted: int = 0
-    duplicates: int = 0
-    revised: int = 0
-    joined: int = 0
-    rejected: list[Reject] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The documented JSON shape."""
-        return asdict(self)
-
-    @property
-    def seen(self) -> int:
-        """Records so far, whatever became of them."""
-        return self.accepted + self.duplicates + self.revised + self.joined + len(self.rejected)
-
-
 Progress = Callable[[IngestReport, str], None]
+Opened = Callable[[Source], None]
+
+
+class StopAsked(Exception):
+    """Raised by a ``progress`` to end the call after the batch that it was told of."""
+
+
+class IngestStopped(KeyboardInterrupt):
+    """Stopped on request: ``report`` says what was taken. Running it again finishes it."""
+
+    def __init__(self, report: IngestReport) -> None:
+        super().__init__("stopped")
+        self.report = report
 
 
 def ingest_paths(
@@ -96,25 +87,65 @@ def ingest_paths(
     patterns: Iterable[str] = (),
     scope: str | None = None,
     limits: Limits | None = None,
+    opened: Opened | None = None,
 ) -> IngestReport:
     """Ingest files, folders, globs and ``-`` (standard input).
 
     ``patterns`` are redaction patterns besides the namespace policy's ``redact_patterns``. ``scope`` replaces the
-    file's path as what source ids are unique within. ``progress`` is told of every batch.
+    file's path as what source ids are unique within. ``progress`` is told of every batch, ``opened`` of every source.
+    What a file had refused before and does not refuse now, read to its end, is resolved.
 
     Raises:
         BadNamespace, UnknownFormat, BadPattern, BadTrustPolicy: before anything is read.
+        IngestStopped: where ``progress`` or Ctrl-C ended it; what was written stays.
     """
     ingest = _Ingest.begin(database, namespace, importer, principal, principal_capped, now, secret, patterns, progress)
-    for found in expand(paths):
-        if isinstance(found, Missing):
-            ingest.refuse_file(found.path, found.reason)
-            continue
-        try:
-            with open_source(found, scope=scope, limits=limits) as source:
-                ingest.take(source)
-        except SourceBroken as broken:
-            ingest.refuse_file(str(found), broken.reason, broken.line)
+    ingest.may_pool = True
+    given = [str(path) for path in paths]
+    try:
+        for found in expand(given):
+            if isinstance(found, Missing):
+                ingest.refuse_file(found.path, found.reason)
+                continue
+            try:
+                with open_source(found, scope=scope, limits=limits) as source:
+                    if opened is not None:
+                        opened(source)
+                    if ingest.take(source) and scope is None:
+                        ingest.resolve([source.scope])
+            except SourceBroken as broken:
+                ingest.refuse_file(str(found), broken.reason, broken.line)
+        ingest.resolve([scope_of(path) for path in given], whole_files=True)
+    except (KeyboardInterrupt, StopAsked) as asked:
+        raise IngestStopped(ingest.end()) from asked
+    finally:
+        if ingest.pool is not None:
+            ingest.pool.close()
+    return ingest.end()
+
+
+def ingest_source(
+    database: Database,
+    source: Source,
+    namespace: str,
+    *,
+    importer: str = AUTO,
+    principal: str,
+    now: datetime,
+    secret: bytes,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """The same for one file that the caller has opened.
+
+    Raises:
+        IngestStopped: where ``progress`` or Ctrl-C ended it; what was written stays.
+    """
+    ingest = _Ingest.begin(database, namespace, importer, principal, False, now, secret, (), progress)
+    try:
+        whole = ingest.take(source)
+        ingest.resolve([source.scope], whole_files=not whole)
+    except (KeyboardInterrupt, StopAsked) as asked:
+        raise IngestStopped(ingest.end()) from asked
     return ingest.end()
 
 
@@ -133,12 +164,15 @@ def ingest_records(
     scope: str | None = None,
     name: str = "request",
     limits: Limits | None = None,
+    keeps_letters: bool = True,
 ) -> IngestReport:
     """The same for one open stream, such as a request's body.
 
     Source ids are scoped by the principal unless ``scope`` is given: one token cannot revise what another sent.
+    Without ``keeps_letters`` what is refused is in the report only.
     """
     ingest = _Ingest.begin(database, namespace, importer, principal, principal_capped, now, secret, patterns, progress)
+    ingest.keeps_letters = keeps_letters
     ingest.take(Source(stream, name, name, scope or f"{name}:{principal}", limits or Limits()))
     return ingest.end()
 
@@ -153,6 +187,11 @@ class _Ingest:
     progress: Progress | None
     report: IngestReport = field(default_factory=IngestReport)
     batch_size: int = BATCH
+    keeps_letters: bool = True
+    places: Counter[str] = field(default_factory=Counter)
+    may_pool: bool = False
+    pool: Pool[Worked] | None = None
+    mostly_new: bool = True
 
     @classmethod
     def begin(
@@ -182,35 +221,89 @@ class _Ingest:
             database, Door(namespace, principal, principal_capped, secret, now, redactor, trust), importer, progress
         )
 
-    def take(self, source: Source) -> None:
-        """Read one source to its end; whatever breaks it, what came before counts."""
-        if self.format == AUTO and part_of(source) is not None:
+    def take(self, source: Source) -> bool:
+        """Read one source; whatever breaks it, what came before counts. Returns whether it was read to its end."""
+        self.places.clear()
+        if part_of(source, self.format) is not None:
             self.report.joined += 1
-            return
+            return True
         try:
             chosen = choose(source, self.format)
         except NotRecognised as unknown:
-            self.refuse_file(source.path, str(unknown))
-            return
+            self.refuse_file(source.path, str(unknown), scope=source.scope)
+            return False
         origin = Origin(chosen.name, chosen.version, source.scope, source.path)
-        pending: list[Prepared] = []
-        refused: list[Rejected] = []
-        size = 0
-        for found in _records(chosen, source):
-            made = self._prepare(found, origin) if isinstance(found, Imported) else found
-            if isinstance(made, Prepared):
-                pending.append(made)
-                size += sum(len(step.get("text", "")) for step in made.payload["steps"])
-            else:
-                refused.append(made)
-            if len(pending) + len(refused) >= self.batch_size or size > BATCH_BYTES:
-                self._write(pending, refused, origin)
-                pending, refused, size = [], [], 0
-        self._write(pending, refused, origin)
+        seen = self.report.seen
+        with without_collection():
+            by_line = self._is_for_pool(chosen, source)
+            whole = self._take_lines(source, origin) if by_line else self._take_all(records_of(chosen, source), origin)
+        if whole and self.report.seen == seen:
+            said = f"holds no record of {chosen.name}" if source.position else "the file is empty"
+            self._write([], [Rejected(None, said)], origin)
+        return whole
 
-    def refuse_file(self, path: str, reason: str, line: int | None = None) -> None:
+    def _take_all(self, found: Iterable[Imported | Rejected], origin: Origin) -> bool:
+        """Write everything found, batch by batch. Returns whether it was read to its end."""
+        whole = True
+        for number, batch in enumerate(batches(found, self.door, lambda: self.batch_size, BATCH_BYTES), 1):
+            whole = whole and not any(isinstance(each, BrokenOff) for each in batch.refused)
+            self._take_batch(batch, origin)
+            if number % COLLECT_EVERY == 0:
+                gc.collect(0)
+        return whole
+
+    def _is_for_pool(self, importer: Importer, source: Source) -> bool:
+        """A large file of lines; the pool for it is started at the first such file."""
+        if not self.may_pool or not getattr(importer, "by_line", False) or source.size < POOL_BYTES:
+            return False
+        if source.sample().shape != "lines" or not may_have_children():
+            return False
+        if self.pool is None:
+            self.pool = Pool(prepare_lines, self.door, prepare_lines.__module__)
+        return True
+
+    def _take_lines(self, source: Source, origin: Origin) -> bool:
+        """The same with the help of other cores: children make the lines ready, in order, while this one writes."""
+        assert self.pool is not None
+        waiting: deque[tuple[list[Line], Future[Worked] | None]] = deque()
+        whole = True
+        for chunk in line_chunks(source, lambda: self.batch_size):
+            # What is mostly known already is recognised here, by its hash, in less time than a child takes.
+            waiting.append((chunk, self.pool.submit(chunk, origin) if self.mostly_new else None))
+            if len(waiting) > self.pool.depth:
+                whole = self._take_chunk(*waiting.popleft(), origin) and whole
+        while waiting:
+            whole = self._take_chunk(*waiting.popleft(), origin) and whole
+        if source.broken is not None:
+            self._write([], [BrokenOff(source.broken.line, source.broken.reason)], origin)
+        return whole and source.broken is None
+
+    def _take_chunk(self, lines: list[Line], promise: Future[Worked] | None, origin: Origin) -> bool:
+        assert self.pool is not None
+        worked = self.pool.result(promise) if promise is not None else None
+        if worked is None:
+            return self._take_all(records_of(importers()[origin.importer], source_of(lines, origin)), origin)
+        known = self._known([each.hashed for each in worked.ready], origin)
+        new = [each for each in worked.ready if each.hashed not in known]
+        refused = worked.refused
+        size = self.batch_size  # fixed here: every write may change it, and a slice must end where the next begins
+        for start in range(0, max(len(new), 1), size):
+            self._write(new[start : start + size], refused, origin)
+            refused = []
+        return not any(isinstance(each, BrokenOff) for each in worked.refused)
+
+    def refuse_file(self, path: str, reason: str, line: int | None = None, scope: str | None = None) -> None:
         """A path that gave no episode at all."""
-        self._write([], [Rejected(line, reason)], Origin("", 0, path, path))
+        self._write([], [Rejected(line, reason)], Origin("", 0, scope or scope_of(path), path))
+
+    def resolve(self, scopes: Sequence[str], *, whole_files: bool = False) -> None:
+        """What these sources had refused, and did not refuse in this call, is done with."""
+        now, namespace = self.door.now, self.door.namespace
+        with self.database.read() as session:
+            waiting = queries.scopes_with_letters(session, namespace, scopes, before=now)
+        if waiting:
+            with self.database.write() as session:
+                letters.resolve_rest(session, namespace, waiting, now=now, whole_files=whole_files)
 
     def end(self) -> IngestReport:
         """One entry in the audit log for the whole call."""
@@ -226,32 +319,40 @@ class _Ingest:
             )
         return self.report
 
-    def _prepare(self, imported: Imported, origin: Origin) -> Prepared | Rejected:
-        try:
-            return prepare(imported, self.door, origin)
-        except (ValueError, RecursionError, OverflowError) as error:
-            return Rejected(imported.line, f"cannot be stored: {type(error).__name__}")
+    def _take_batch(self, batch: Batch, origin: Origin) -> None:
+        """What is known by its hash is counted; the rest is prepared and sealed with no transaction open."""
+        known = self._known([each.hashed for each in batch.records], origin)
+        new = [each for each in batch.records if each.hashed not in known]
+        worked = make_ready(new, self.door, origin)
+        self._write(worked.ready, [*batch.refused, *worked.refused], origin)
 
-    def _write(self, pending: list[Prepared], refused: list[Rejected], origin: Origin) -> None:
-        """One transaction, planned again where another ingest wrote the same records meanwhile."""
-        if not pending and not refused:
-            return
-        letters = [self._letter(each, origin) for each in refused]
+    def _known(self, hashes: list[str], origin: Origin) -> set[str]:
+        """Those of these records that are stored as they would be now. They are counted as duplicates here."""
         with self.database.read() as session:
-            plan = self._plan(session, pending, origin)
-        bodies = {each.id: seal_body(self.door.namespace, each.id, each.payload) for each in plan.inserts}
-        if plan.changes or letters:
-            plan = self._write_batch(pending, letters, bodies, origin)
-        self.report.accepted += plan.verdicts.count("accepted")
-        self.report.duplicates += plan.verdicts.count("duplicate")
-        self.report.revised += plan.verdicts.count("revised")
-        self.report.rejected += [Reject(each["file"], each["line"], each["reason"]) for each in letters]
+            held = queries.held(session, self.door.namespace, hashes)
+        version = self.door.redactor.version
+        known = {hashed for hashed, read_by in held.items() if Held(*read_by).is_final(origin, version)}
+        count = sum(hashed in known for hashed in hashes)
+        self.report.duplicates += count
+        self.mostly_new = 2 * count <= len(hashes)
+        return known
+
+    def _write(self, ready: list[Ready], refused: list[Rejected], origin: Origin) -> None:
+        """One transaction, planned again where another ingest wrote the same records meanwhile."""
+        refusals = [self._letter(each, origin) for each in refused]
+        kept = refusals if self.keeps_letters else []
+        if ready or kept:
+            plan = self._write_batch(ready, kept, origin)
+            self.report.accepted += plan.verdicts.count("accepted")
+            self.report.duplicates += plan.verdicts.count("duplicate")
+            self.report.revised += plan.verdicts.count("revised")
+        self.report.rejected += [Reject(each["file"], each["line"], each["reason"]) for each in refusals]
         if self.progress is not None:
             self.progress(self.report, origin.file)
 
-    def _plan(self, session: Session, pending: list[Prepared], origin: Origin) -> Plan:
+    def _plan(self, session: Session, ready: list[Ready], origin: Origin) -> Plan:
         """Decide on copies: a plan that lost a race leaves no mark."""
-        batch = [Prepared(dict(each.row), dict(each.payload)) for each in pending]
+        batch = [Prepared(dict(each.prepared.row), each.prepared.body) for each in ready]
         known = queries.related(
             session,
             self.door.namespace,
@@ -263,16 +364,15 @@ class _Ingest:
         )
         return plan_batch(batch, known)
 
-    def _write_batch(
-        self, pending: list[Prepared], letters: list[dict[str, Any]], bodies: dict[str, SealedBody], origin: Origin
-    ) -> Plan:
+    def _write_batch(self, ready: list[Ready], refusals: list[dict[str, Any]], origin: Origin) -> Plan:
+        bodies = {each.prepared.id: each.body for each in ready}
         for attempt in range(RACES):
             started = time.perf_counter()
             try:
                 with self.database.write() as session:
-                    plan = self._plan(session, pending, origin)
+                    plan = self._plan(session, ready, origin)
                     _apply(session, self.door, plan, bodies)
-                    episodes.keep_rejected(session, letters)
+                    letters.keep_rejected(session, refusals)
             except IntegrityError:
                 if attempt == RACES - 1:
                     raise
@@ -290,35 +390,38 @@ class _Ingest:
 
     def _letter(self, refused: Rejected, origin: Origin) -> dict[str, Any]:
         """A dead letter: once per record and reason to look at it, and never with a secret in it."""
-        file, reason = tidy_text(origin.file, {}), tidy_text(refused.reason, {})
+        file, reason = tidy_text(origin.file, {}), self.door.redactor.redact_text(tidy_text(refused.reason, {}))[0]
         data = None
         if refused.data is not None and len(refused.data) <= LETTER_BYTES:
-            text, _ = self.door.redactor.redact_text(refused.data.decode("utf-8", "replace"))
-            data = text.encode("utf-8")
-        identity = refused.data if refused.data is not None else f"{origin.scope}\x00{refused.line}\x00{reason}"
+            data = self.door.redactor.redact_bytes(refused.data)
         return {
             "namespace": self.door.namespace,
-            "record_hash": keyed_hash(self.door.secret, "dead-letter", self.door.namespace, identity),
+            "record_hash": self._place(refused, origin.scope, reason),
+            "source_scope": tidy_text(origin.scope, {}),
             "file": file,
             "line": refused.line,
             "importer": origin.importer or None,
             "reason": reason,
             "data": data,
             "principal": self.door.principal,
+            "principal_capped": self.door.principal_capped,
             "at": self.door.now,
         }
 
+    def _place(self, refused: Rejected, scope: str, reason: str) -> str:
+        """What a letter is known by: its source and its bytes, else its line; in a request, that and the reason.
 
-def _records(importer: Importer, source: Source) -> Iterator[Imported | Rejected]:
-    """Everything the importer finds. A stream that breaks off, or a plug-in that fails, is a reject of its own."""
-    try:
-        yield from importer.read(source)
-    except SourceBroken as broken:
-        yield Rejected(broken.line, broken.reason)
-    except Exception as error:
-        yield Rejected(
-            None, f"the importer {importer.name} failed here ({type(error).__name__}); what came before counts"
-        )
+        The same twice in one reading is two letters, and the same two the next time.
+        """
+        identity = refused.data
+        if identity is None:
+            identity = f"line {refused.line}".encode()
+            identity += b"" if is_file(scope) else f"\x00{reason}".encode("utf-8", "replace")
+        secret, namespace = self.door.secret, self.door.namespace
+        place = keyed_hash(secret, "dead-letter", namespace, scope, identity)
+        self.places[place] += 1
+        number = self.places[place]
+        return place if number == 1 else keyed_hash(secret, "dead-letter", place, str(number))
 
 
 def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBody]) -> None:
@@ -326,20 +429,19 @@ def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBod
     episodes.retire(session, namespace, plan.retired)
     episodes.mark_evidence_stale(session, namespace, plan.retired)
     sealed = [
-        bodies[each.id] if each.id in bodies and each.id not in plan.reseal
-        else seal_body(namespace, each.id, each.payload)
+        seal_body(namespace, each.id, each.payload) if each.id in plan.reseal else bodies[each.id]
         for each in plan.inserts
     ]  # fmt: skip
     episodes.insert_episodes(session, [each.row for each in plan.inserts], sealed)
     for held, prepared in plan.rendered:
-        _render_again(session, door, held, prepared)
+        _render_again(session, door, held, prepared, bodies[prepared.id])
     for held, found in plan.filled:
         episodes.update_episode(session, namespace, held["id"], found)
         payload = {**load_body(session, namespace, held["id"]), **body_fields(found)}
         episodes.replace_body(session, seal_body(namespace, held["id"], payload))
 
 
-def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: Prepared) -> None:
+def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: Prepared, sealed: SealedBody) -> None:
     """The same record as a newer importer or redactor reads it. Evidence goes stale only where the steps changed."""
     before = load_body(session, door.namespace, prepared.id)
     values = {name: value for name, value in prepared.row.items() if name not in RENDERING_KEEPS}
@@ -350,6 +452,6 @@ def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: 
     }
     values["details"] = {**values["details"], "renditions": [*held["details"].get("renditions", []), earlier]}
     episodes.update_episode(session, door.namespace, prepared.id, values)
-    episodes.replace_body(session, seal_body(door.namespace, prepared.id, prepared.payload))
+    episodes.replace_body(session, sealed)
     if before["steps"] != prepared.payload["steps"]:
         episodes.mark_evidence_stale(session, door.namespace, [prepared.id])

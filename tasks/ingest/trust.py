@@ -22,7 +22,11 @@ class BadTrustPolicy(ValueError):
 
 @dataclass(frozen=True)
 class TrustPolicy:
-    """Patterns of tool names (``*``, ``?``), each with the trust of what such a tool returns; the first match wins."""
+    """Patterns of tool names (``*``, ``?``), each with the trust of what such a tool returns.
+
+    The most specific match wins: a name without a wildcard, then the longer pattern. Order says nothing, since the
+    database may not keep it.
+    """
 
     tools: Mapping[str, Trust] = field(default_factory=dict)
 
@@ -39,12 +43,16 @@ class TrustPolicy:
         for name, level in tools.items():
             if level not in LEVELS:
                 raise BadTrustPolicy(f"trust of the tool {str(name)[:40]!r} must be one of {', '.join(LEVELS)}")
-        return cls(tools)
+        return cls({name: tools[name] for name in sorted(tools, key=_by_specificity)})
 
     def of_tool(self, name: str | None) -> Trust | None:
         """What the policy says of a tool's output, or None."""
         matches = (level for pattern, level in self.tools.items() if fnmatchcase(name or "", pattern))
         return next(matches, None)
+
+
+def _by_specificity(pattern: str) -> tuple[bool, int, str]:
+    return any(char in pattern for char in "*?["), -len(pattern), pattern
 
 
 def with_trust(episode: Episode, policy: TrustPolicy, *, capped: bool) -> Episode:
@@ -65,7 +73,9 @@ def _steps(episode: Episode, policy: TrustPolicy, capped: bool) -> Iterator[Step
             said = policy.of_tool(tool_of.get(step.of or "") or step.name)
             trust = said or _lowered(step.trust or stated, capped) or "external"
         elif step.kind == "user" and (trust is None or capped):
-            trust = "external" if trust == "external" else "user"
+            # A sub-agent's prompt was written by an agent: it speaks with no person's authority.
+            words: Trust | None = None if step.agent else "user"
+            trust = "external" if trust == "external" else words
         yield step if trust == step.trust else step.model_copy(update={"trust": trust})
 
 

@@ -53,6 +53,12 @@ class PacketIncomplete(DecisionRefused):
     status = 422
 
 
+class EvidenceStale(PacketIncomplete):
+    """What the candidate rests on says something else by now; let the next night look again, then read it anew."""
+
+    status = 409
+
+
 class Quarantined(DecisionRefused):
     """What was to be approved or restored leans on a version that is revoked or quarantined."""
 

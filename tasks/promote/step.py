@@ -25,6 +25,7 @@ from storage.tables import Candidate, CandidateRevision, Decision, RuleVersion
 from storage.versions import WITHDRAWN, add_version, move_versions, restore_version, set_ancestors
 from tasks.promote.errors import (
     CandidateGone,
+    EvidenceStale,
     HashMismatch,
     PacketIncomplete,
     Quarantined,
@@ -241,7 +242,7 @@ def _check_approvable(session: Session, candidate: Candidate) -> set[VersionKey]
         raise PacketIncomplete(f"candidate {candidate.id} cannot be approved yet: {'; '.join(missing)}")
     stale = evidence_queries.stale_cited(session, namespace, candidate.id, candidate.number)
     if stale:
-        raise PacketIncomplete(
+        raise EvidenceStale(
             f"candidate {candidate.id} cites {len(stale)} episodes that were revised or purged since; the next night "
             "drafts it again from what is there now"
         )

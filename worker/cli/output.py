@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
@@ -72,6 +73,11 @@ def _text(cell: object) -> Any:
     from rich.text import Text
 
     return Text(visible(str(cell)))
+
+
+def when(at: datetime) -> str:
+    """A time in UTC, to the second."""
+    return at.astimezone(UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
 
 
 def visible(text: str) -> str:

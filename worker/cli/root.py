@@ -12,11 +12,29 @@ from storage.lifecycle import StateRefused
 from storage.namespaces import NamespaceMalformed
 from storage.outbox import NamespaceUnknown
 from storage.people import NameTaken
+from storage.trouble import is_full, trouble_of
 from tasks.ingest.importers.registry import UnknownFormat
 from tasks.ingest.namespace import BadNamespace
+from tasks.ingest.secret_rules import BadPattern
+from tasks.ingest.trust import BadTrustPolicy
 from tasks.promote.errors import DecisionRefused
 from worker.broker import BrokerMissing
-from worker.cli import audit, database, decide, demo, episodes, nights, people, queue, services, status
+from worker.cli import (
+    audit,
+    database,
+    decide,
+    demo,
+    episodes,
+    following,
+    letters,
+    nights,
+    people,
+    policies,
+    queue,
+    records,
+    services,
+    status,
+)
 from worker.cli.output import DONE, FAILED, USAGE, CommandFailed, errors, print_json
 from worker.ports import PortTaken
 from worker.schedule import HourMalformed
@@ -29,7 +47,9 @@ HELP = (
     "Everything local lives in the folder SLOWWAVE_HOME (default .slowwave). "
     "Exit codes: 0 done, 1 done with something rejected or failed, 2 wrong usage."
 )
-USAGE_ERRORS = (NamespaceMalformed, NamespaceUnknown, BadNamespace, UnknownFormat, HourMalformed)
+USAGE_ERRORS = (
+    NamespaceMalformed, NamespaceUnknown, BadNamespace, UnknownFormat, HourMalformed, BadPattern, BadTrustPolicy,
+)  # fmt: skip
 REFUSALS = (DecisionRefused, StateRefused, NameTaken, PortTaken, AlreadyRunning, BrokerMissing)
 
 UsageError: Any = typer.BadParameter.__base__
@@ -39,7 +59,10 @@ app = typer.Typer(
     name="slowwave", help=HELP, rich_markup_mode="rich", no_args_is_help=True, add_completion=False,
     pretty_exceptions_enable=False,
 )  # fmt: skip
-for group in (demo, services, episodes, nights, queue, decide, people, audit, database, status):
+for group in (
+    demo, services, episodes, letters, following, records, policies, nights, queue, decide, people, audit, database,
+    status,
+):  # fmt: skip
     group.register(app)
 
 
@@ -73,6 +96,11 @@ def run(arguments: list[str]) -> int:
 
         told = lost_database(load_settings(), lost)
         return _fail(told.what, told.now, told.code, wants_json)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        where = f" ({error.filename})" if error.filename else ""
+        return _fail(f"The disk is full{where}: {error.strerror}.", trouble_of(error).now, FAILED, wants_json)
 
 
 def _fail(what: str, now: str, code: int, wants_json: bool, *, shown: bool = False) -> int:

@@ -23,6 +23,7 @@ from storage.outbox import NamespaceUnknown
 from storage.queries.people import person_of, token_live
 from storage.queries.runs import namespace_exists
 from storage.settings import Settings
+from storage.trouble import trouble_of
 from tasks.promote.people import DECIDING_ROLES, Reviewer
 from worker.cli.output import USAGE, CommandFailed
 from worker.logs import configure
@@ -122,11 +123,11 @@ def ensure_schema(store: Store) -> None:
 
 
 def lost_database(settings: Settings, error: Exception) -> CommandFailed:
-    """What to say when the database does not answer. The address is told without its password."""
+    """What to say when the database fails: gone, full, busy. The address is told without its password."""
     where = make_url(settings.resolved_database_url).render_as_string(hide_password=True)
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-    now = "Start it or set SLOWWAVE_DATABASE_URL right, then try again; nothing was lost."
-    return CommandFailed(f"The database at {where} does not answer: {reason}.", now)
+    trouble = trouble_of(error)
+    return CommandFailed(f"The database at {where} {trouble.what}: {reason}.", trouble.now)
 
 
 @contextmanager

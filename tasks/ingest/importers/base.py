@@ -45,6 +45,8 @@ class Importer(Protocol):
 
     ``sniff`` returns a confidence from 0 (not mine) to 1 (certain), from content; a file's name may break a tie and
     never decides. ``read`` yields every episode and every rejected record, and raises nothing for a bad record.
+    An importer whose every line is a record of its own, whatever stands around it, may say so with ``by_line = True``:
+    large files are then read on several cores.
     """
 
     name: str
@@ -60,8 +62,8 @@ class Importer(Protocol):
 class Joining(Protocol):
     """An importer whose episodes read more than one file.
 
-    ``part_of`` names the file that reads this source as a part of its episodes, or None where there is none: such a
-    source is counted as joined, and is neither an episode of its own nor a reject.
+    ``part_of`` names the file, relative to this one's folder, that reads this source as a part of its episodes, or None
+    where there is none: such a source is counted as joined, and is neither an episode of its own nor a reject.
     """
 
     def part_of(self, source: Source) -> str | None: ...

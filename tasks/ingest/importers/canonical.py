@@ -24,6 +24,7 @@ class Canonical:
     name = "canonical"
     version = 1
     about = "Episodes in Slowwave's own words, one JSON object a line"
+    by_line = True
 
     def sniff(self, sample: Sample) -> float:
         return max((_confidence(value) for record in sample.records for value in _items(record)[:20]), default=0.0)
@@ -98,7 +99,7 @@ def _prepared(value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _with_ids(steps: list[Any]) -> tuple[list[Any], int]:
-    used: set[str] = set()
+    used: dict[str, int] = {}
     renamed, out = 0, []
     for position, step in enumerate(steps, 1):
         if not isinstance(step, dict):
@@ -114,11 +115,14 @@ def _with_ids(steps: list[Any]) -> tuple[list[Any], int]:
     return out, renamed
 
 
-def _unused(wanted: str, used: set[str]) -> str:
-    unique, number = wanted, 2
+def _unused(wanted: str, used: dict[str, int]) -> str:
+    """``wanted``, or with the first number that makes it new; ``used`` tells from where to look on."""
+    unique, number = wanted, used.get(wanted, 1)
     while unique in used:
-        unique, number = f"{wanted}#{number}", number + 1
-    used.add(unique)
+        number += 1
+        unique = f"{wanted}#{number}"
+    used[wanted] = number
+    used.setdefault(unique, 1)
     return unique
 
 

@@ -55,9 +55,10 @@ def _built_in() -> Iterator[Importer]:
             yield importer
 
 
-def part_of(source: Source) -> str | None:
-    """The file that reads this source as a part of its own episodes, or None."""
-    owners = (each.part_of(source) for each in importers().values() if isinstance(each, Joining))
+def part_of(source: Source, name: str = AUTO) -> str | None:
+    """The file that reads this source as a part of its own episodes, or None; asks the importer of ``name``, or all."""
+    asked = (each for each in importers().values() if name in (AUTO, each.name))
+    owners = (each.part_of(source) for each in asked if isinstance(each, Joining))
     return next((owner for owner in owners if owner is not None), None)
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tasks.ingest.episode import Episode
 from tasks.ingest.explain import explain
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
-from tasks.ingest.importers.chat import StepWriter, as_text, calls_of, messages_of, outcome_of
+from tasks.ingest.importers.parts.chat import StepWriter, as_text, calls_of, messages_of, outcome_of
 from tasks.ingest.jsontext import canonical_bytes, tidy
 from tasks.ingest.source import Record, Sample, Source
 

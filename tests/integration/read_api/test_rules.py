@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlmodel import SQLModel
 from starlette.testclient import TestClient
 
-from storage.tables import Ack, ClientSession, Episode, Exposure
+from storage.tables import Ack, ClientSession, DeadLetter, Episode, Exposure
 from support.reviewing import Desk, finding
 
 SPACE = "acme/shop"
@@ -133,6 +133,8 @@ def test_episodes_come_in_by_a_permission_of_their_own(
     assert client.post("/v1/episodes", params=IN, content=good).json()["duplicates"] == 1
     (row,) = [each for each in rows(Episode) if each.source_id == "e1"]
     assert row.outcome_source == "self-reported"
+    (letter,) = rows(DeadLetter)
+    assert (letter.line, letter.principal_capped, letter.resolved_at) == (2, True, None), "slowwave rejected shows it"
     assert client.post("/v1/episodes", params=IN, content=b"").status_code == 422
     assert client.post("/v1/episodes", params={**IN, "format": "nonsense"}, content=good).status_code == 422
 

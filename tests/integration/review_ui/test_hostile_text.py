@@ -53,7 +53,8 @@ def hostile_steps() -> list[dict[str, Any]]:
     kinds = ["user", "plan", "claim", "tool_call", "observation", "answer", "memory_read", "memory_write", "system"]
     made: list[dict[str, Any]] = [
         {"id": f"{HOSTILE}{place}", "kind": kind, "text": HOSTILE, "name": HOSTILE, "of": HOSTILE, "rule": HOSTILE,
-         "arguments": {HOSTILE: HOSTILE}, "cites": [HOSTILE], "trust": "external", "is_error": True}
+         "arguments": {HOSTILE: HOSTILE}, "cites": [HOSTILE], "trust": "external", "is_error": True,
+         "agent": HOSTILE, "exit_code": 2, "uri": f"javascript:{HOSTILE}", "is_copied_context": True}
         for place, kind in enumerate(kinds)
     ]  # fmt: skip
     return [
@@ -68,7 +69,8 @@ def world(app: FastAPI, database: Database, clock: Clock) -> None:
     """A store in which every text is hostile."""
     now = clock()
     odd = {"task": HOSTILE, "task_key": HOSTILE, "agent": HOSTILE, "model": HOSTILE, "environment": {HOSTILE: HOSTILE},
-           "redactions": {HOSTILE: 2}, "source_file": HOSTILE, "retry_of": HOSTILE, "trust": "external"}  # fmt: skip
+           "redactions": {HOSTILE: 2}, "source_file": HOSTILE, "retry_of": HOSTILE, "trust": "external",
+           "details": {"outcome_from": HOSTILE, "outcome_overruled": HOSTILE}}  # fmt: skip
     for place in range(1, 7):
         factories.make_episode(database, SPACE, f"ep-{place}", now, steps=hostile_steps(), **odd)
     evidence = [(f"ep-{place}", "counter" if place == 6 else "support") for place in range(1, 7)]

@@ -176,6 +176,32 @@ def test_an_episode_shows_where_its_outcome_came_from_and_finds_the_cited_step(
     assert "Steps 121 to 150 of 150" in held
 
 
+def test_an_episode_says_whose_word_its_outcome_and_each_step_is(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    steps = [
+        {"id": "1", "kind": "user", "text": "please", "trust": "user", "is_copied_context": True},
+        {"id": "2", "kind": "tool_call", "name": "pay", "agent": "helper-2"},
+        {"id": "3", "kind": "observation", "of": "2", "text": "no", "trust": "external", "exit_code": 3},
+        {"id": "4", "kind": "observation", "of": "2", "text": "yes", "trust": "tool", "exit_code": 0,
+         "uri": "https://vault.example/x?a=<b>"},
+    ]  # fmt: skip
+    details = {"outcome_from": "exit code 3 of the last check, step 3", "outcome_overruled": "success"}
+    factories.make_episode(
+        database, SPACE, "ep-1", clock(), steps=steps, outcome="failure", outcome_source="exit-code", details=details
+    )
+    page = browse().get(f"/episodes/{SPACE}/ep-1").text
+    for said in (
+        "an exit code said so", "Outcome from", "exit code 3 of the last check, step 3", "Outcome overruled",
+        "canonical 1", "api key: 1", "copied context", "by helper-2", "trust: user", "trust: external", "trust: tool",
+        "trust: internal",
+        '<span class="badge bad">exit code 3</span>', '<span class="badge">exit code 0</span>',
+        "https://vault.example/x?a=&lt;b&gt;",
+    ):  # fmt: skip
+        assert said in page, said
+    assert 'href="https://vault' not in page, "where a source lies is text, never a link"
+
+
 def test_a_running_night_reloads_itself_and_a_finished_one_does_not(
     browse: Browse, app: object, database: Database, clock: Clock
 ) -> None:

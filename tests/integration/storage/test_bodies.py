@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlmodel import select
 
 from storage import bodies
 from storage.engine import Database
 from storage.episodes import replace_body
+from storage.sealing import UnknownCodec
 from storage.tables import EpisodeBody, EpisodeKey
 from support import rows
 
@@ -96,3 +100,22 @@ def test_a_replaced_body_is_under_a_fresh_key(kept: Database) -> None:
     with kept.read() as session:
         assert bodies.load_body(session, rows.SPACE, "ep-1") == {"id": "ep-1", "steps": []}
         assert session.get_one(EpisodeKey, (rows.SPACE, "ep-1")).key != before
+
+
+def test_a_body_that_an_older_version_wrote_is_still_read(kept: Database) -> None:
+    key, nonce = AESGCM.generate_key(256), b"n" * 12
+    plain = zlib.compress(json.dumps({"id": "ep-1", "steps": []}).encode(), 3)
+    data = AESGCM(key).encrypt(nonce, plain, f"{rows.SPACE}\x00ep-1".encode())
+    with kept.write() as session:
+        body = session.get_one(EpisodeBody, (rows.SPACE, "ep-1"))
+        body.codec, body.nonce, body.data = "zlib+aesgcm", nonce, data
+        session.get_one(EpisodeKey, (rows.SPACE, "ep-1")).key = key
+    with kept.read() as session:
+        assert bodies.load_body(session, rows.SPACE, "ep-1") == {"id": "ep-1", "steps": []}
+
+
+def test_a_body_that_a_newer_version_wrote_says_so(kept: Database) -> None:
+    with kept.write() as session:
+        session.get_one(EpisodeBody, (rows.SPACE, "ep-1")).codec = "brotli+aesgcm"
+    with kept.read() as session, pytest.raises(UnknownCodec, match=r"ep-1 is in 'brotli\+aesgcm'"):
+        bodies.load_body(session, rows.SPACE, "ep-1")

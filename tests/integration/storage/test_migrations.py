@@ -9,6 +9,7 @@ from sqlmodel import SQLModel
 
 from storage import audit, migrate
 from storage.engine import Database
+from storage.queries import episodes as queries
 from support import rows
 
 REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(migrate.SCRIPTS)).walk_revisions()))]
@@ -63,6 +64,26 @@ def test_data_of_earlier_revisions_survives_the_way_down_and_up(empty_database: 
     assert _count(empty_database, "namespace") == 1
     with empty_database.read() as session:
         assert audit.verify(session).ok  # the head row is there again
+
+
+def test_letters_from_before_know_where_they_came_from(empty_database: Database) -> None:
+    migrate.upgrade(empty_database, "0005")
+    with empty_database.write() as session:
+        connection = session.connection()
+        connection.exec_driver_sql(
+            "INSERT INTO namespace (path, epoch, policy, created_at) VALUES ('lab', 0, '{}', '2026-11-30 01:00:00')"
+        )
+        for number, file in enumerate(("/runs/a.jsonl.gz", "/runs/b.jsonl", "c.jsonl", "request")):
+            connection.exec_driver_sql(
+                "INSERT INTO dead_letter (id, namespace, record_hash, file, reason, principal, at) VALUES "
+                f"('l{number}', 'lab', 'h{number}', '{file}', 'bad', 'ops', '2026-11-30 01:00:00')"
+            )
+    migrate.upgrade(empty_database)
+    with empty_database.read() as session:
+        letters = sorted(queries.dead_letters(session, "lab"), key=lambda each: each.id)
+    assert [each.source_scope for each in letters] == ["/runs/a.jsonl", "/runs/b.jsonl", "", ""]
+    assert [each.principal_capped for each in letters] == [False, False, False, True]
+    assert {(each.attempts, each.tried_at == each.at, each.resolution) for each in letters} == {(1, True, None)}
 
 
 def test_the_way_down_ends_with_nothing(empty_database: Database) -> None:

@@ -49,7 +49,7 @@ def ingested(cli: Cli, file: Path) -> Cli:
 
 def test_ingest_counts_and_a_second_time_finds_duplicates(cli: Cli, file: Path) -> None:
     assert cli("ingest", str(file), "-n", NAMESPACE) == (
-        0, {"accepted": 1, "duplicates": 0, "revised": 0, "rejected": []},
+        0, {"accepted": 1, "duplicates": 0, "revised": 0, "joined": 0, "rejected": []},
     )  # fmt: skip
     assert cli("ingest", str(file), "-n", NAMESPACE)[1]["duplicates"] == 1
 

@@ -90,6 +90,6 @@ def test_a_twin_without_ids_is_the_same_run_in_either_order(door: Door) -> None:
     bare = {key: full[key] for key in ("id", "reward_info", "messages")}
     copies = [made(door, tau2_file(run), scope=name, importer="tau2") for run, name in ((full, "a"), (bare, "b"))]
     for order in (copies, copies[::-1]):
-        plan = plan_batch([Prepared(dict(each.row), dict(each.payload)) for each in order], [])
+        plan = plan_batch([Prepared(dict(each.row), each.body) for each in order], [])
         assert plan.verdicts == ["accepted", "duplicate"]
         assert (plan.inserts[0].row["task_key"], plan.inserts[0].row["task_key_derived"]) == ("ferry/7", False)

@@ -49,6 +49,20 @@ def test_secrets_leave_task_steps_arguments_and_metadata_and_are_counted(door: D
     assert prepared.row["redactions"] == {"model-provider-key": 3, "secret-by-name": 1}
 
 
+def test_secrets_leave_keys_pointers_snapshots_and_details_too(door: Door) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    steps = [
+        {"id": "1", "kind": "tool_call", "name": "set", "arguments": {secret: {"deep": [f"x {secret}"]}}},
+        {"id": "2", "kind": "observation", "of": "1", "uri": f"https://ana:{secret}@host/x"},
+        {"id": "3", "kind": "memory_read", "rule": "r", "snapshot": secret},
+    ]
+    record = plain(steps=steps, metadata={secret: 1}, environment={"e": secret})
+    imported = Imported(Episode.model_validate(record), record, details={"note": secret})
+    prepared = prepare(imported, door, ORIGIN)
+    assert secret not in json.dumps([prepared.payload, prepared.row], default=str)
+    assert secret.encode() not in prepared.body
+
+
 def test_ids_that_join_evidence_are_never_redacted(door: Door) -> None:
     session = "sk-" + "session-a1B2c3D4e5F6g7H8"
     assert made(door, session_id=session).row["session_id"] == session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.ingest.importers.chat import as_text
+from tasks.ingest.importers.parts.chat import as_text
 from tasks.ingest.jsontext import canonical_bytes
 
 _PARTS = ("reason_for_call", "known_info", "unknown_info", "task_instructions")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.ingest.importers.base import RecordFault
-from tasks.ingest.jsontext import JsonFault, canonical_bytes, parse
+from tasks.ingest.jsontext import JsonFault, canonical_bytes, parse, tidy
 
 
 @dataclass
@@ -16,7 +16,7 @@ class StepWriter:
 
     steps: list[dict[str, Any]] = field(default_factory=list)
     _calls: dict[str, str] = field(default_factory=dict)
-    _last_user: str | None = None
+    last_user: str | None = None
 
     def add(self, kind: str, **fields: Any) -> str:
         """Append a step; fields that are None are left out."""
@@ -25,13 +25,13 @@ class StepWriter:
             {"id": number, "kind": kind, **{key: value for key, value in fields.items() if value is not None}}
         )
         if kind == "user":
-            self._last_user = number
+            self.last_user = number
         return number
 
     def call(self, call_id: object, name: object, arguments: Any, *, by_user: bool = False, **fields: Any) -> str:
         """A tool call. Arguments that are no JSON object are kept as they were written."""
         held, raw = read_arguments(arguments)
-        initiated = [self._last_user] if self._last_user and not by_user else None
+        initiated = [self.last_user] if self.last_user and not by_user else None
         number = self.add(
             "tool_call",
             name=as_text(name) or "unnamed",
@@ -86,10 +86,12 @@ def read_arguments(value: Any) -> tuple[dict[str, Any] | None, str | None]:
     if not isinstance(value, str):
         return (None, None) if value is None else (None, as_text(value))
     try:
-        parsed = parse(value.encode("utf-8", "surrogatepass")).value
+        parsed = parse(value.encode("utf-8", "surrogatepass"))
     except JsonFault:
         return None, value
-    return (parsed, None) if isinstance(parsed, dict) else (None, value)
+    if not isinstance(parsed.value, dict):
+        return None, value
+    return (tidy(parsed.value)[0] if parsed.dirty else parsed.value), None
 
 
 def as_text(value: Any) -> str:

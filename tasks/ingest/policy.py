@@ -1,0 +1,100 @@
+"""A namespace's policy as an operator writes it: which keys there are, and what each may hold."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from difflib import get_close_matches
+from typing import Any
+
+from tasks.ingest.redact import Redactor
+from tasks.ingest.secret_rules import BadPattern
+from tasks.ingest.trust import BadTrustPolicy, TrustPolicy
+
+KNOWN = {
+    "owner": "who answers for the rules of this namespace, as text",
+    "redact_patterns": "regular expressions of what to take out at the door; group 1, if any, is the secret",
+    "trust": 'how far tools are trusted: {"tools": {"crm_*": "internal"}}',
+}
+LONGEST_OWNER = 200
+
+
+class BadPolicy(ValueError):
+    """A policy that cannot be taken; says which key, what is wrong with it and what it may be."""
+
+
+def parse_policy(text: str) -> dict[str, Any]:
+    """A policy from JSON or TOML, checked.
+
+    Raises:
+        BadPolicy: if it is neither, or ``read_policy`` refuses it.
+    """
+    try:
+        return read_policy(json.loads(text))
+    except RecursionError:
+        raise BadPolicy("the policy is nested too deeply") from None
+    except json.JSONDecodeError as no_json:
+        try:
+            return read_policy(tomllib.loads(text))
+        except (tomllib.TOMLDecodeError, RecursionError) as no_toml:
+            looks_like_json = text.lstrip().startswith(("{", "["))
+            why = f"as JSON: {no_json}" if looks_like_json else f"as TOML: {no_toml}"
+            raise BadPolicy(f"the policy is neither JSON nor TOML; {why}") from None
+
+
+def read_policy(value: Any) -> dict[str, Any]:
+    """The policy as it is stored.
+
+    Raises:
+        BadPolicy: naming the first fault.
+    """
+    if not isinstance(value, dict):
+        raise BadPolicy(f"a policy is an object with the keys {_known()}, not {_kind(value)}")
+    for key in value:
+        if key not in KNOWN:
+            raise BadPolicy(_unknown(key))
+    _check_owner(value.get("owner"))
+    _check_patterns(value.get("redact_patterns"))
+    try:
+        TrustPolicy.read(value.get("trust"))
+    except BadTrustPolicy as wrong:
+        raise BadPolicy(str(wrong)) from wrong
+    return {key: child for key, child in value.items() if child is not None}
+
+
+def _check_owner(owner: Any) -> None:
+    if owner is None:
+        return
+    if not isinstance(owner, str):
+        raise BadPolicy(f"owner must be text, not {_kind(owner)}")
+    if not owner.strip() or len(owner) > LONGEST_OWNER or not owner.isprintable():
+        raise BadPolicy(f"owner must be 1 to {LONGEST_OWNER} visible characters")
+
+
+def _check_patterns(patterns: Any) -> None:
+    if patterns is None:
+        return
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        raise BadPolicy("redact_patterns must be a list of regular expressions, each a text")
+    for pattern in patterns:
+        try:
+            found = Redactor([pattern]).redact_text("nothing secret here")[1]
+        except BadPattern as wrong:
+            raise BadPolicy(str(wrong)) from wrong
+        if not pattern or found.get("policy-pattern"):
+            raise BadPolicy(f"the redaction pattern {pattern!r} takes out any text: make it narrower")
+
+
+def _unknown(key: str) -> str:
+    close = get_close_matches(key, KNOWN, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return f"there is no policy key {key[:40]!r}{hint} Known: {_known()}"
+
+
+def _known() -> str:
+    return ", ".join(KNOWN)
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return "nothing" if value is None else kinds.get(type(value), type(value).__name__)

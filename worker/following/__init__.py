@@ -1,0 +1,1 @@
+"""``slowwave ingest --follow``: watch folders, read what is finished, remember what was read."""
