@@ -309,7 +309,8 @@ def _tell(kind: str, size: int, took: dict[str, list[float]], locked: list[float
     print(f"  {'bare insert':16} {_spread(bare)}")
     for what, seconds in took.items():
         ratios = [one / other for one, other in zip(bare, seconds, strict=True)]
-        wanted = f"wanted {WANTED[what]:.2f}" if what in WANTED else ""
+        reached = statistics.median(ratios) >= WANTED.get(what, 0)
+        wanted = f"wanted {WANTED[what]:.2f}: {'reached' if reached else 'MISSED'}" if what in WANTED else ""
         rate = size / 1e6 / statistics.median(seconds)
         shown = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
         print(f"  {what:16} {_spread(seconds)}  {rate:6.1f} MB/s  ratio {shown}  {wanted}")

@@ -31,6 +31,13 @@ def retire(session: Session, namespace: str, ids: Collection[str]) -> None:
     _update(session, namespace, ids, {"is_current": False})
 
 
+def bring_back(session: Session, namespace: str, earlier: str, current: str, *, revision: int) -> None:
+    """An earlier revision is what the source says again: it is current once more, as the newest revision."""
+    retire(session, namespace, [current])
+    mark_evidence_stale(session, namespace, [current])
+    _update(session, namespace, [earlier], {"is_current": True, "revision": revision})
+
+
 def insert_episodes(session: Session, rows: Sequence[dict[str, Any]], bodies: Iterable[SealedBody]) -> None:
     """New rows, in order (a revision after what it supersedes), each with its body and key."""
     sealed = list(bodies)

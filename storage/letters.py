@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -69,6 +69,22 @@ def resolve(session: Session, ids: Collection[str], *, now: datetime, resolution
         .where(_TABLE.c.id.in_(ids), _TABLE.c.resolved_at.is_(None))
         .values(resolved_at=now, resolution=resolution)
     )
+
+
+def carry_attempts(session: Session, namespace: str, scope: str, attempts: Mapping[int, int]) -> None:
+    """Letters that are new on these lines follow others there: they count on from those."""
+    for line, earlier in attempts.items():
+        session.execute(
+            sa.update(_TABLE)
+            .where(
+                _TABLE.c.namespace == namespace,
+                _TABLE.c.source_scope == scope,
+                _TABLE.c.line == line,
+                _TABLE.c.resolved_at.is_(None),
+                _TABLE.c.attempts <= earlier,
+            )
+            .values(attempts=earlier + 1)
+        )
 
 
 def refuse_again(session: Session, letter_id: str, *, now: datetime, reason: str) -> None:

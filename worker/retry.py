@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,8 +17,9 @@ from storage.queries import episodes as queries
 from storage.queries.episodes import Waiting
 from storage.tables import DeadLetter
 from tasks.ingest.importers.registry import AUTO, importers
-from tasks.ingest.reader import is_file
-from tasks.ingest.step import LETTER_BYTES, Opened, Progress, ingest_paths, ingest_records
+from tasks.ingest.letters import LETTER_BYTES
+from tasks.ingest.reader import LONGEST_SCOPE, is_file
+from tasks.ingest.step import Opened, Progress, ingest_paths, ingest_records
 
 TAKEN_FROM_BYTES = "taken from the bytes kept of it"
 CHUNK = 200
@@ -84,15 +86,26 @@ class Retry:
         return self.report
 
     def _from_file(self, path: Path, waiting: Sequence[Waiting]) -> None:
-        ingest_paths(
+        before = {each.line: each for each in self._letters([each.id for each in waiting])}
+        report = ingest_paths(
             self.database, [path], self.namespace, principal=self.principal, now=self.clock(), secret=self.secret,
             progress=self.progress, opened=self.opened,
         )  # fmt: skip
-        for start in range(0, len(waiting), CHUNK):
+        refused = {each.line: each.reason for each in report.rejected}
+        for letter in self._letters([each.id for each in waiting]):
+            self._count(letter, refused.get(letter.line))
+        with self.database.write() as session:
+            # What stands on the line now is another text, and was refused there as often as the one before it.
+            letters.carry_attempts(session, self.namespace, waiting[0].scope, {
+                line: letter.attempts for line, letter in before.items() if line in refused and line is not None
+            })  # fmt: skip
+
+    def _letters(self, ids: Sequence[str]) -> list[DeadLetter]:
+        found: list[DeadLetter] = []
+        for start in range(0, len(ids), CHUNK):
             with self.database.read() as session:
-                rows = queries.letters_by_ids(session, [each.id for each in waiting[start : start + CHUNK]])
-            for letter in rows:
-                self._count(letter)
+                found += queries.letters_by_ids(session, ids[start : start + CHUNK])
+        return found
 
     def _from_bytes(self, letter_id: str) -> None:
         with self.database.read() as session:
@@ -123,12 +136,13 @@ class Retry:
             return report.rejected[0].reason
         return None if report.seen else "the bytes kept of it hold no episode"
 
-    def _count(self, letter: DeadLetter) -> None:
+    def _count(self, letter: DeadLetter, refused: str | None = None) -> None:
+        """``refused`` is why what stands in the letter's place now was refused too, though it reads otherwise."""
         self.report.retried += 1
-        if letter.resolved_at is not None:
+        if letter.resolved_at is not None and refused is None:
             self.report.taken += 1
         else:
-            self.report.still_refused.append(_told(letter, letter.reason))
+            self.report.still_refused.append(_told(letter, refused or letter.reason))
 
 
 def file_of(scope: str, file: str) -> Path | None:
@@ -138,6 +152,8 @@ def file_of(scope: str, file: str) -> Path | None:
     names = [scope, f"{scope}.gz"]
     if file.endswith(".gz"):
         names.reverse()
+    if len(os.fsencode(file)) > LONGEST_SCOPE:
+        names.append(file)  # the scope of so long a path is no path
     return next((Path(name) for name in names if Path(name).is_file()), None)
 
 

@@ -15,6 +15,7 @@ from review_ui.views import packet as parts
 from review_ui.views.queue import STATE_WORDS
 from review_ui.views.trace import Excerpt, excerpt
 from storage.tables import Candidate, CandidateRevision, Conflict, Decision, Episode, Evidence, RuleVersion
+from tasks.ingest.outcome import source_words
 from tasks.promote.packet import missing_parts
 from tasks.promote.quorum import QUORUM
 
@@ -43,7 +44,7 @@ class EvidenceView:
     stratum: str
     agent: str
     outcome: str
-    outcome_source: str
+    outcome_words: str
     trust: str
     group: str
     stale: bool
@@ -247,7 +248,7 @@ def evidence_view(evidence: Evidence, episode: Episode, payload: dict[str, Any] 
         stratum=evidence.stratum or episode.task_key,
         agent=" ".join(part for part in (episode.agent, episode.agent_version) if part) or "unnamed agent",
         outcome=episode.outcome,
-        outcome_source=episode.outcome_source,
+        outcome_words=source_words(episode.outcome, episode.outcome_source),
         trust=episode.trust,
         group=evidence.group_id,
         stale=evidence.is_stale,

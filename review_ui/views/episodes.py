@@ -13,6 +13,7 @@ from review_ui.views.packet import Labelled
 from review_ui.views.trace import StepView, step_text, step_views
 from storage.tables import Candidate, Episode
 from tasks.ingest.outcome import source_words
+from tasks.ingest.notes import notes_of
 
 STEPS_A_PAGE = 60
 WHOLE_PART = 40_000
@@ -34,6 +35,7 @@ class EpisodeView:
     stale_revision: bool
     tainted: bool
     facts: tuple[Labelled, ...]
+    notes: tuple[Labelled, ...]
     environment: tuple[Labelled, ...]
     started_at: datetime | None
     took: str
@@ -80,6 +82,7 @@ def episode_view(
         stale_revision=not episode.is_current,
         tainted=tainted,
         facts=tuple(_facts(episode)),
+        notes=tuple(Labelled(name, words) for name, words in notes_of(episode.details)),
         environment=tuple(Labelled(name, str(value)) for name, value in sorted(episode.environment.items())),
         started_at=episode.started_at,
         took=_took(episode),

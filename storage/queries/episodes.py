@@ -66,10 +66,26 @@ def revisions(session: Session, namespace: str, importer: str, source_scope: str
     return list(session.exec(statement))
 
 
-def held(session: Session, namespace: str, hashes: Collection[str]) -> dict[str, tuple[str, int, int, bool]]:
-    """Of these source hashes those stored: by which importer, its and the redactor's version, and if purged."""
-    columns = ("source_hash", "importer", "importer_version", "redactor_version", "purged_at")
-    statement = sa.select(*(_TABLE.c[name] for name in columns))
+def current_of_scopes(session: Session, namespace: str, importer: str, scopes: Collection[str]) -> list[str]:
+    """Ids of the current episodes with a source id that one importer read from these files."""
+    wanted = list(scopes)
+    found: list[str] = []
+    for start in range(0, len(wanted), 500):
+        statement = select(Episode.id).where(
+            col(Episode.namespace) == namespace,
+            col(Episode.is_current),
+            col(Episode.importer) == importer,
+            col(Episode.source_id).is_not(None),
+            col(Episode.source_scope).in_(wanted[start : start + 500]),
+        )
+        found.extend(session.exec(statement))
+    return found
+
+
+def held(session: Session, namespace: str, hashes: Collection[str]) -> dict[str, tuple[Any, ...]]:
+    """Of these source hashes those stored: importer, its and the redactor's version, if capped, current, purged."""
+    read_by = ("importer", "importer_version", "redactor_version", "principal_capped", "is_current", "purged_at")
+    statement = sa.select(_TABLE.c.source_hash, *(_TABLE.c[name] for name in read_by))
     rows = session.execute(statement.where(_TABLE.c.namespace == namespace, _TABLE.c.source_hash.in_(hashes)))
     return {hashed: (*read_by, purged is not None) for hashed, *read_by, purged in rows}
 
@@ -95,10 +111,23 @@ def related(
     )
     found: dict[str, dict[str, Any]] = {}
     # Three statements, each with an index of its own: one OR over them would scan.
-    for condition in (by_hash, by_run, by_source):
+    # Where no record has an id the third is not asked: with an empty list it would scan.
+    for condition in (by_hash, by_run, *([by_source] if source_ids else [])):
         rows = session.execute(sa.select(_TABLE).where(_TABLE.c.namespace == namespace, condition)).mappings()
         found.update({row["id"]: dict(row) for row in rows})
     return list(found.values())
+
+
+def superseded(
+    session: Session, namespace: str, importer: str, source_scope: str, source_id: str, source_hash: str
+) -> tuple[Episode, Episode] | None:
+    """An earlier revision of a source record, and the current one; None where it is current itself, or purged."""
+    found = revisions(session, namespace, importer, source_scope, source_id)
+    earlier = next((row for row in found if row.source_hash == source_hash), None)
+    current = next((row for row in found if row.is_current), None)
+    if earlier is None or current is None or earlier.id == current.id or earlier.purged_at is not None:
+        return None
+    return earlier, current
 
 
 def dead_letters(
@@ -127,6 +156,17 @@ def letters_waiting(session: Session, namespace: str) -> list[Waiting]:
         .order_by(col(DeadLetter.source_scope), col(DeadLetter.line), col(DeadLetter.id))
     )
     return [Waiting(*row) for row in session.exec(statement)]
+
+
+def letters_of(session: Session, namespace: str, names: Collection[str]) -> list[str]:
+    """Ids of the letters that wait under one of these names: their own ids, files or scopes."""
+    known = (col(DeadLetter.id), col(DeadLetter.file), col(DeadLetter.source_scope))
+    statement = select(DeadLetter.id).where(
+        col(DeadLetter.namespace) == namespace,
+        col(DeadLetter.resolved_at).is_(None),
+        sa.or_(*(name.in_(names) for name in known)),
+    )
+    return list(session.exec(statement))
 
 
 def letters_by_ids(session: Session, ids: Collection[str]) -> list[DeadLetter]:

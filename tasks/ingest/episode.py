@@ -19,6 +19,8 @@ Trust = Literal["internal", "user", "tool", "external"]
 
 MOST_VERSION = 2**31 - 1
 """The largest rule version a database column holds: a greater one names no version, and would not be read back."""
+LONGEST_ID = 300
+"""Characters of an id that episodes are looked up by: PostgreSQL keeps no more than 2,700 bytes in one index entry."""
 
 
 class Step(BaseModel):
@@ -79,10 +81,10 @@ class Episode(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source_id: str | None = Field(default=None, alias="id")
+    source_id: str | None = Field(default=None, alias="id", max_length=LONGEST_ID)
     task: str
     task_key: str | None = None
-    session_id: str | None = None
+    session_id: str | None = Field(default=None, max_length=LONGEST_ID)
     retry_of: str | None = None
     agent: str | None = None
     agent_version: str | None = None

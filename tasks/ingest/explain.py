@@ -18,7 +18,9 @@ _WORDS = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_parsing_size": "is too large",
+    "less_than": "is too large",
     "less_than_equal": "is too large",
+    "greater_than": "is too small",
     "greater_than_equal": "is too small",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
@@ -47,6 +49,8 @@ def _what(fault: object) -> str:
     kind, context = fault["type"], fault.get("ctx", {})
     if kind == "literal_error":
         return f"must be one of {context.get('expected', '')}".replace(" or ", ", ")
+    if kind == "string_too_long":
+        return f"is longer than {context.get('max_length')} characters"
     if kind == "value_error":
         return str(context.get("error", fault["msg"]))
     return _WORDS.get(kind, str(fault["msg"]))

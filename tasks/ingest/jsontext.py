@@ -18,6 +18,7 @@ import orjson
 from tasks.ingest.linear import Linear
 
 MAX_DEPTH = 200
+MOST_VALUES = 16_000_000
 BOM = b"\xef\xbb\xbf"
 _LONG_NUMBER = Linear(r"(?:\A|[:\[,\-\x20\t\r\n])[0-9]{19}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,6 +35,10 @@ class JsonFault(ValueError):
         self.line = line
 
 
+class TooMuch(JsonFault):
+    """JSON that is not even tried: not to be salvaged either."""
+
+
 @dataclass(frozen=True)
 class Parsed:
     """A JSON value; ``dirty`` tells that it may hold what a database refuses."""
@@ -47,8 +52,12 @@ def parse(data: bytes) -> Parsed:
 
     Raises:
         JsonFault: if it is not JSON, or nested more than ``MAX_DEPTH`` levels deep.
+        TooMuch: if it holds more than ``MOST_VALUES`` values.
     """
     data = data.removeprefix(BOM)
+    # Bytes say little of what they become: a few megabytes of ``[],`` packed into a .gz take gigabytes once parsed.
+    if len(data) > MOST_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise TooMuch(f"more than {MOST_VALUES:,} values: split it")
     # A number outside of quotes that a float may not keep. Digits within a text seldom look like one.
     if not _LONG_NUMBER.is_in(data):
         try:

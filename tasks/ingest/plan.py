@@ -1,7 +1,8 @@
 """What to do with each record of a batch, given what the store holds: pure, so that every case is a small test.
 
 In this order: the same record again is a duplicate; the same source id with other content is a new revision; the same
-run from another place is a duplicate too, and may tell what the first copy did not know.
+run from another place is a duplicate too, and may tell what the first copy did not know. Whatever an agent's token
+brought first gives way to an operator's copy: else an agent could keep a verifier's word out by being there before it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class _Shelf:
 def _place(prepared: Prepared, shelf: _Shelf, plan: Plan) -> Verdict:
     row = prepared.row
     if (same := shelf.by_hash.get(row["source_hash"])) is not None:
-        if _is_newer_rendition(row, same) and same["id"] not in shelf.new:
+        if gives_way(same, row) and same["id"] not in shelf.new:
+            _take_over(prepared, same, shelf, plan)
+        elif _is_newer_rendition(row, same) and same["id"] not in shelf.new:
             plan.rendered.append((same, prepared))
         return "duplicate"
     older = shelf.by_source.get(_source_key(row)) if row["source_id"] is not None else None
@@ -80,6 +83,9 @@ def _place(prepared: Prepared, shelf: _Shelf, plan: Plan) -> Verdict:
         _revise(prepared, older, shelf, plan)
         return "revised"
     twin = next((held for held in shelf.by_run[row["fingerprint"]] if is_same_run(held, row)), None)
+    if twin is not None and gives_way(twin, row):
+        _revise(prepared, twin, shelf, plan)
+        return "revised"
     if twin is not None:
         _learn(row, twin, shelf, plan)
         return "duplicate"
@@ -93,13 +99,34 @@ def _insert(prepared: Prepared, shelf: _Shelf, plan: Plan) -> None:
     shelf.put(prepared.row)
 
 
+def gives_way(held: Row, row: Row) -> bool:
+    """An agent's copy to an operator's."""
+    return bool(held["principal_capped"]) and not row["principal_capped"] and held["purged_at"] is None
+
+
+def _take_over(prepared: Prepared, held: Row, shelf: _Shelf, plan: Plan) -> None:
+    """The same record, from now on as the operator's: under its source, where it may be a revision of another."""
+    row = prepared.row
+    older = shelf.by_source.get(_source_key(row)) if row["source_id"] is not None else None
+    if held["is_current"]:
+        shelf.by_run[held["fingerprint"]].remove(held)
+    if older is not None and older is not held:
+        _retire(prepared, older, shelf, plan)
+    plan.rendered.append((held, prepared))
+    shelf.put(row)
+
+
 def _revise(prepared: Prepared, older: Row, shelf: _Shelf, plan: Plan) -> None:
+    _retire(prepared, older, shelf, plan)
+    _insert(prepared, shelf, plan)
+
+
+def _retire(prepared: Prepared, older: Row, shelf: _Shelf, plan: Plan) -> None:
     prepared.row.update(revision=older["revision"] + 1, supersedes_id=older["id"])
     older["is_current"] = False
     shelf.by_run[older["fingerprint"]].remove(older)
     if older["id"] not in shelf.new:
         plan.retired.append(older["id"])
-    _insert(prepared, shelf, plan)
 
 
 def is_same_run(held: Row, row: Row) -> bool:

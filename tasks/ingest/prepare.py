@@ -19,7 +19,7 @@ from tasks.ingest.redact import Redactor
 from tasks.ingest.task_key import derive_task_key
 from tasks.ingest.trust import TrustPolicy, with_trust
 
-_STEP_TEXTS = ("text", "arguments", "raw_arguments", "snapshot", "uri")
+_STEP_TEXTS = ("text", "arguments", "raw_arguments", "snapshot", "uri", "source")
 _TEXTS = ("task", "metadata", "environment")
 _of_step, _of_episode = attrgetter(*_STEP_TEXTS), attrgetter(*_TEXTS)
 _COLUMNS = (

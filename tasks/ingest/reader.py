@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from storage.ids import content_hash
 from tasks.ingest.source import Limits, Source, SourceBroken, may_pass, why_unreadable
 
 GZIP_MAGIC = b"\x1f\x8b"
+LONGEST_SCOPE = 1000
+"""Bytes of a path that what it gave is looked up by, as long as an index entry can be with an id beside it."""
 _WILD = frozenset("*?[")
 
 
@@ -97,11 +100,18 @@ def open_source(path: Path, *, scope: str | None = None, limits: Limits | None =
 
 
 def scope_of(path: str | Path) -> str:
-    """What source ids of this path are unique within: its full path, links resolved, without ``.gz``."""
+    """What source ids of this path are unique within: its full path, links resolved, without ``.gz``.
+
+    A path too long to be looked up by is shortened, with a hash of the whole.
+    """
     try:
-        return shown(Path(path).expanduser().resolve()).removesuffix(".gz")
+        scope = shown(Path(path).expanduser().resolve()).removesuffix(".gz")
     except (OSError, ValueError, RuntimeError):
-        return str(path)
+        scope = str(path)
+    data = scope.encode("utf-8", "surrogateescape")
+    if len(data) <= LONGEST_SCOPE:
+        return scope
+    return f"{data[: LONGEST_SCOPE - 80].decode('utf-8', 'ignore')}…{content_hash(scope)}"
 
 
 def is_file(scope: str) -> bool:
@@ -152,6 +162,8 @@ class Folder:
 
     def _is_ours(self, path: Path) -> bool:
         try:
+            if path.parent == self._here and path.name not in ("", "..") and stat.S_ISREG(path.lstat().st_mode):
+                return path != self._own  # no link on the way: nothing to resolve, in a folder of thousands
             real = path.resolve()
             return real != self._own and real.is_relative_to(self._top) and stat.S_ISREG(real.stat().st_mode)
         except (OSError, ValueError, RuntimeError):

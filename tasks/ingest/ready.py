@@ -65,7 +65,10 @@ class BrokenOff(Rejected):
 def records_of(importer: Importer, source: Source) -> Iterator[Imported | Rejected]:
     """Everything the importer finds. A stream that breaks off, or a plug-in that fails, is a reject of its own."""
     try:
-        yield from importer.read(source)
+        for found in importer.read(source):
+            if not isinstance(found, Imported | Rejected):
+                raise TypeError(f"read yielded {type(found).__name__}")
+            yield found
     except SourceBroken as broken:
         yield BrokenOff(broken.line, broken.reason)
     except Exception as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.ingest.jsontext import JsonFault, canonical_bytes, parse
 from tasks.ingest.linear import SHORTEST, AnyOf, as_bytes
-from tasks.ingest.secret_rules import SECRET_NAME, Finder, policy_rule, rules
+from tasks.ingest.secret_rules import LEAST_SECRET_NUMBER, SECRET_NAME, SECRET_NUMBER_NAME, Finder, policy_rule, rules
 
 VERSION = 2
 _MARK = "[redacted:{}]"
@@ -88,6 +88,9 @@ class Redactor:
             return {self._apply(key, counts): self._walk(child, counts, key) for key, child in value.items()}
         if isinstance(value, list):
             return [self._walk(child, counts, name) for child in value]
+        if name and _is_secret_number(value, name):
+            counts[_NAMED] += 1
+            return _MARK.format(_NAMED)
         return value
 
     def _apply(self, text: str, counts: Counter[str]) -> str:
@@ -164,6 +167,12 @@ def _gather(value: Any, texts: list[str]) -> bool:
 
 def _names_a_secret(name: str) -> bool:
     return _named(name) if len(name) <= _LONGEST_NAME else SECRET_NAME.match(name) is not None
+
+
+def _is_secret_number(value: Any, name: str) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) < LEAST_SECRET_NUMBER:
+        return False
+    return SECRET_NUMBER_NAME.match(name) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -89,6 +89,10 @@ _NAMES = (
     r"(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?key|private[_-]?key|"
     r"(?:access|auth|refresh|bearer|session|id|api)[_-]?token|client[_-]?secret|_token)"
 )
+# Names under which a number is a secret. Not those that end in "token": such numbers count tokens.
+_NUMBERED = (
+    r"(?:password|passwd|passphrase|pwd|passcode|secret|api[_-]?key|access[_-]?key|auth[_-]?key|private[_-]?key)"
+)
 _QUOTE = r"\\{0,3}[\"']"
 # A secret begins a word, or follows the escaped line end or tab of a text within a text.
 _START = r"(?:\b|\\[nrt])"
@@ -158,11 +162,19 @@ _OWN = (
         re.compile(rf"(?i){_NAMES}[\w-]{{0,30}}(?:{_QUOTE})?\s{{0,4}}(?:=>|:=|[:=])\s{{0,4}}{_QUOTE}([^\"'\\\s]{{6,}})"),
         rf"(?i:{_ASSIGNED}{_QUOTE}[^\"'\\\s]{{6}})",
     ),
+    _rule(
+        "assigned-secret",
+        re.compile(rf"(?i){_NUMBERED}(?:{_QUOTE})?\s{{0,4}}:\s{{0,4}}([0-9]{{4,}})\b"),
+        rf"(?i:{_NUMBERED}(?:{_QUOTE})?{SPACE}{{0,4}}:{SPACE}{{0,4}}\p{{Nd}}{{4}})",
+    ),
     # Without quotes it is a secret only where it looks like one: long, with a digit, not a ${placeholder}.
     SecretRule("assigned-secret", _UNQUOTED, rf"(?i:{_ASSIGNED}[A-Za-z0-9][^\s\"'&;,<>{{}}\\]{{11}})", _Unquoted()),
 )  # fmt: skip
 
 SECRET_NAME = re.compile(rf"(?i)^[\w.-]*?(?:{_NAMES}|authorization|cookie)$")
+SECRET_NUMBER_NAME = re.compile(rf"(?i)^[\w.-]*?{_NUMBERED}$")
+LEAST_SECRET_NUMBER = 1000
+"""A number below it (a length, an index) is no secret, whatever its name."""
 
 
 class BadPattern(ValueError):
@@ -186,6 +198,8 @@ def policy_rule(pattern: str) -> Linear:
         return Linear(pattern)
     except NotLinear as why:
         raise BadPattern(f"the redaction pattern {pattern!r} cannot run in linear time: {why}") from None
+    except UnicodeEncodeError:
+        raise BadPattern(f"the redaction pattern {pattern!r} holds a half of a character (a lone surrogate)") from None
     except (re.error, RecursionError, OverflowError) as error:
         raise BadPattern(f"the redaction pattern {pattern!r} is not a regular expression: {error}") from error
 

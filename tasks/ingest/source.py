@@ -11,11 +11,10 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Literal, Protocol
 
-from tasks.ingest.jsontext import BOM, JsonFault, Parsed, decode, item_line, parse, salvage
+from tasks.ingest.jsontext import BOM, JsonFault, Parsed, TooMuch, decode, item_line, parse, salvage
 
 PEEKED_LINES = 20
 HEAD_CHARS = 4096
@@ -147,7 +146,13 @@ class Source:
         if stream is None:
             return None
         base = name.rsplit("/", 1)[-1]
-        return Source(stream, base, f"{self.path} → {name}", f"{self.scope}/{name}", self.limits)
+        near = Source(stream, base, f"{self.path} → {name}", f"{self.scope}/{name}", self.limits)
+        near.keep_at_most(self.limits.document)
+        return near
+
+    def keep_at_most(self, size: int) -> None:
+        """Break off after so many bytes: for whoever keeps all of what is read, line by line or not."""
+        self.limits = replace(self.limits, total=min(self.limits.total, size))
 
     def line_of(self, index: int, key: str | None = None) -> int | None:
         """The line where item ``index`` of the document's list (or of the list under ``key``) begins."""
@@ -160,20 +165,41 @@ class Source:
         yield from self._stream_lines()
 
     def _look(self) -> Sample:
-        peeked = list(islice(self._stream_lines(), PEEKED_LINES))
+        peeked = self._peek()
         filled = [line for line in peeked if line.data.strip() or line.fault]
         if not filled:
             self._ahead.extend(peeked)
             return Sample("empty", [], "", self.name)
-        values = [record.value for record in map(_as_record, filled) if record.fault is None]
-        first_is_whole = _as_record(filled[0]).fault is None
+        records = [_as_record(line) for line in filled]
+        values = [record.value for record in records if record.fault is None]
+        first_is_whole = records[0].fault is None
         objects = sum(isinstance(value, dict) for value in values)
-        if len(filled) == 1 and first_is_whole and isinstance(values[0], list):
+        is_long = len(filled[0].data) > self.limits.line
+        if len(filled) == 1 and first_is_whole and (is_long or isinstance(values[0], list)):
             return self._look_at_document(peeked)
         if (first_is_whole and isinstance(values[0], dict | list)) or objects >= 2:
-            self._ahead.extend(peeked)
+            self._ahead.extend(map(self._bounded, peeked))
             return Sample("lines", values, self._head(peeked), self.name)
         return self._look_at_document(peeked)
+
+    def _peek(self) -> list[Line]:
+        """The first lines, and one more after a long one: a document may stand on a line, however long."""
+        peeked: list[Line] = []
+        held = 0
+        while len(peeked) < PEEKED_LINES and (held <= self.limits.line or len(peeked) == 1):
+            line = self._next_line(self.limits.document)
+            if line is None:
+                break
+            peeked.append(line)
+            held += len(line.data)
+        return peeked
+
+    def _bounded(self, line: Line) -> Line:
+        return line if len(line.data) <= self.limits.line else Line(line.number, b"", self._too_long)
+
+    @property
+    def _too_long(self) -> str:
+        return f"a line of more than {self.limits.line:,} bytes"
 
     def _look_at_document(self, peeked: list[Line]) -> Sample:
         """The whole stream as one document; where it is none, what can be salvaged; else lines or text."""
@@ -183,6 +209,9 @@ class Source:
             return Sample("text", [], self._head(peeked), self.name)
         try:
             self._document = parse(data)
+        except TooMuch as fault:
+            self._broken = SourceBroken(f"one document of {fault.reason}")
+            return Sample("text", [], self._head(peeked), self.name)
         except JsonFault as fault:
             return self._look_at_broken(data, fault)
         self._data = data
@@ -206,6 +235,11 @@ class Source:
         self._ahead.extend(held)
         self._fault = fault
         return Sample("lines" if values else "text", values[:PEEKED_LINES], text[:HEAD_CHARS], self.name)
+
+    @property
+    def taken(self) -> int:
+        """How many bytes were read, after decompression."""
+        return self._read
 
     @property
     def position(self) -> int:
@@ -237,24 +271,24 @@ class Source:
         return decode(b"".join(line.data for line in lines)[: HEAD_CHARS * 4])[:HEAD_CHARS]
 
     def _stream_lines(self) -> Iterator[Line]:
-        while (line := self._next_line()) is not None:
+        while (line := self._next_line(self.limits.line)) is not None:
             yield line
 
-    def _next_line(self) -> Line | None:
-        data = self._pull(self._read_line)
+    def _next_line(self, most: int) -> Line | None:
+        def read() -> bytes:
+            return self.stream.readline(most + 1)
+
+        data = self._pull(read)
         if not data:
             return None
         self._number += 1
         if self._number == 1:
             data = data.removeprefix(BOM)
-        if len(data) <= self.limits.line or data.endswith(b"\n"):
+        if len(data) <= most or data.endswith(b"\n"):
             return Line(self._number, data)
         while data and not data.endswith(b"\n"):
-            data = self._pull(self._read_line)
-        return Line(self._number, b"", f"a line of more than {self.limits.line:,} bytes")
-
-    def _read_line(self) -> bytes:
-        return self.stream.readline(self.limits.line + 1)
+            data = self._pull(read)
+        return Line(self._number, b"", f"a line of more than {most:,} bytes")
 
     def _pull(self, read: Callable[[], bytes]) -> bytes:
         """What ``read`` gives; empty at the end or where the stream breaks."""

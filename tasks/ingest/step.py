@@ -7,8 +7,9 @@ an ingest that was killed is finished by running it again.
 from __future__ import annotations
 
 import gc
+import posixpath
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -23,13 +24,13 @@ from sqlmodel import Session
 from storage import audit, episodes, letters
 from storage.bodies import SealedBody, load_body, seal_body
 from storage.engine import Database
-from storage.ids import keyed_hash
 from storage.queries import episodes as queries
+from tasks.ingest.fingerprint import episode_id
 from tasks.ingest.importers.base import Imported, Importer, Rejected
 from tasks.ingest.importers.registry import AUTO, NotRecognised, choose, importers, part_of, unknown_format
-from tasks.ingest.jsontext import tidy_text
+from tasks.ingest.letters import Letters
 from tasks.ingest.namespace import check_namespace
-from tasks.ingest.plan import Plan, body_fields, plan_batch
+from tasks.ingest.plan import Plan, body_fields, gives_way, plan_batch
 from tasks.ingest.pool import Pool, line_chunks, may_have_children, source_of
 from tasks.ingest.prepare import Door, Origin, Prepared
 from tasks.ingest.reader import Missing, expand, is_file, open_source, scope_of
@@ -45,7 +46,6 @@ BATCH = 50
 SMALLEST_BATCH = 5
 TARGET_SECONDS = 0.015
 BATCH_BYTES = 4 * 2**20
-LETTER_BYTES = 64 * 2**10
 RACES = 5
 COLLECT_EVERY = 20
 # A pool takes about a second to start, in which this process reads some 20 MB alone.
@@ -105,7 +105,8 @@ def ingest_paths(
     try:
         for found in expand(given):
             if isinstance(found, Missing):
-                ingest.refuse_file(found.path, found.reason)
+                # Nothing was there: it is told, and leaves no letter that would wait for a file that never was.
+                ingest.report.rejected.append(Reject(found.path, None, found.reason))
                 continue
             try:
                 with open_source(found, scope=scope, limits=limits) as source:
@@ -188,10 +189,14 @@ class _Ingest:
     report: IngestReport = field(default_factory=IngestReport)
     batch_size: int = BATCH
     keeps_letters: bool = True
-    places: Counter[str] = field(default_factory=Counter)
     may_pool: bool = False
     pool: Pool[Worked] | None = None
+    superseded: set[str] = field(default_factory=set)
+    last_words: dict[str, str] = field(default_factory=dict)
     mostly_new: bool = True
+
+    def __post_init__(self) -> None:
+        self.letters = Letters(self.door)
 
     @classmethod
     def begin(
@@ -223,7 +228,8 @@ class _Ingest:
 
     def take(self, source: Source) -> bool:
         """Read one source; whatever breaks it, what came before counts. Returns whether it was read to its end."""
-        self.places.clear()
+        self.letters.places.clear()
+        self.last_words.clear()
         if part_of(source, self.format) is not None:
             self.report.joined += 1
             return True
@@ -237,6 +243,8 @@ class _Ingest:
         with without_collection():
             by_line = self._is_for_pool(chosen, source)
             whole = self._take_lines(source, origin) if by_line else self._take_all(records_of(chosen, source), origin)
+        if whole and is_file(source.scope):
+            self._bring_back(origin)
         if whole and self.report.seen == seen:
             said = f"holds no record of {chosen.name}" if source.position else "the file is empty"
             self._write([], [Rejected(None, said)], origin)
@@ -248,6 +256,7 @@ class _Ingest:
         for number, batch in enumerate(batches(found, self.door, lambda: self.batch_size, BATCH_BYTES), 1):
             whole = whole and not any(isinstance(each, BrokenOff) for each in batch.refused)
             self._take_batch(batch, origin)
+            self._take_over([name for each in batch.records for name in each.imported.parts], origin)
             if number % COLLECT_EVERY == 0:
                 gc.collect(0)
         return whole
@@ -290,6 +299,7 @@ class _Ingest:
         for start in range(0, max(len(new), 1), size):
             self._write(new[start : start + size], refused, origin)
             refused = []
+        self._note_last_words((each.prepared.row["source_id"], each.hashed) for each in worked.ready)
         return not any(isinstance(each, BrokenOff) for each in worked.refused)
 
     def refuse_file(self, path: str, reason: str, line: int | None = None, scope: str | None = None) -> None:
@@ -304,6 +314,42 @@ class _Ingest:
         if waiting:
             with self.database.write() as session:
                 letters.resolve_rest(session, namespace, waiting, now=now, whole_files=whole_files)
+
+    def _note_last_words(self, records: Iterable[tuple[str | None, str]]) -> None:
+        """Remember the source ids whose last record, so far, is one that another has superseded."""
+        for source_id, hashed in records:
+            if source_id is not None and episode_id(hashed) in self.superseded:
+                self.last_words[source_id] = hashed
+            elif source_id is not None:
+                self.last_words.pop(source_id, None)
+
+    def _bring_back(self, origin: Origin) -> None:
+        """A file that says again what it had said before: the earlier revision is the current one again."""
+        for source_id, hashed in self.last_words.items():
+            with self.database.write() as session:
+                found = queries.superseded(
+                    session, self.door.namespace, origin.importer, origin.scope, source_id, hashed
+                )
+                if found is not None:
+                    earlier, current = found
+                    newest = current.revision + 1
+                    episodes.bring_back(session, self.door.namespace, earlier.id, current.id, revision=newest)
+                    self.report.duplicates -= 1
+                    self.report.revised += 1
+
+    def _take_over(self, parts: Sequence[str], origin: Origin) -> None:
+        """What these files gave alone, before the file was there that reads them as its parts, gives way to it."""
+        if not parts or not is_file(origin.scope):
+            return
+        scopes = [scope_of(posixpath.normpath(posixpath.join(posixpath.dirname(origin.scope), each))) for each in parts]
+        namespace = self.door.namespace
+        with self.database.read() as session:
+            alone = queries.current_of_scopes(session, namespace, origin.importer, scopes)
+        if alone:
+            with self.database.write() as session:
+                episodes.retire(session, namespace, alone)
+                episodes.mark_evidence_stale(session, namespace, alone)
+        self.resolve(scopes)
 
     def end(self) -> IngestReport:
         """One entry in the audit log for the whole call."""
@@ -325,13 +371,16 @@ class _Ingest:
         new = [each for each in batch.records if each.hashed not in known]
         worked = make_ready(new, self.door, origin)
         self._write(worked.ready, [*batch.refused, *worked.refused], origin)
+        self._note_last_words((each.imported.episode.source_id, each.hashed) for each in batch.records)
 
     def _known(self, hashes: list[str], origin: Origin) -> set[str]:
         """Those of these records that are stored as they would be now. They are counted as duplicates here."""
         with self.database.read() as session:
             held = queries.held(session, self.door.namespace, hashes)
         version = self.door.redactor.version
-        known = {hashed for hashed, read_by in held.items() if Held(*read_by).is_final(origin, version)}
+        capped = self.door.principal_capped
+        known = {hashed for hashed, by in held.items() if Held(*by).is_final(origin, version, capped=capped)}
+        self.superseded = {episode_id(hashed) for hashed, by in held.items() if not Held(*by).is_current}
         count = sum(hashed in known for hashed in hashes)
         self.report.duplicates += count
         self.mostly_new = 2 * count <= len(hashes)
@@ -339,10 +388,11 @@ class _Ingest:
 
     def _write(self, ready: list[Ready], refused: list[Rejected], origin: Origin) -> None:
         """One transaction, planned again where another ingest wrote the same records meanwhile."""
-        refusals = [self._letter(each, origin) for each in refused]
+        refusals = [self.letters.write(each, origin) for each in refused]
         kept = refusals if self.keeps_letters else []
         if ready or kept:
             plan = self._write_batch(ready, kept, origin)
+            self.superseded |= {*plan.retired, *(each.id for each in plan.inserts if not each.row["is_current"])}
             self.report.accepted += plan.verdicts.count("accepted")
             self.report.duplicates += plan.verdicts.count("duplicate")
             self.report.revised += plan.verdicts.count("revised")
@@ -388,41 +438,6 @@ class _Ingest:
         else:
             self.batch_size = min(BATCH, self.batch_size + SMALLEST_BATCH)
 
-    def _letter(self, refused: Rejected, origin: Origin) -> dict[str, Any]:
-        """A dead letter: once per record and reason to look at it, and never with a secret in it."""
-        file, reason = tidy_text(origin.file, {}), self.door.redactor.redact_text(tidy_text(refused.reason, {}))[0]
-        data = None
-        if refused.data is not None and len(refused.data) <= LETTER_BYTES:
-            data = self.door.redactor.redact_bytes(refused.data)
-        return {
-            "namespace": self.door.namespace,
-            "record_hash": self._place(refused, origin.scope, reason),
-            "source_scope": tidy_text(origin.scope, {}),
-            "file": file,
-            "line": refused.line,
-            "importer": origin.importer or None,
-            "reason": reason,
-            "data": data,
-            "principal": self.door.principal,
-            "principal_capped": self.door.principal_capped,
-            "at": self.door.now,
-        }
-
-    def _place(self, refused: Rejected, scope: str, reason: str) -> str:
-        """What a letter is known by: its source and its bytes, else its line; in a request, that and the reason.
-
-        The same twice in one reading is two letters, and the same two the next time.
-        """
-        identity = refused.data
-        if identity is None:
-            identity = f"line {refused.line}".encode()
-            identity += b"" if is_file(scope) else f"\x00{reason}".encode("utf-8", "replace")
-        secret, namespace = self.door.secret, self.door.namespace
-        place = keyed_hash(secret, "dead-letter", namespace, scope, identity)
-        self.places[place] += 1
-        number = self.places[place]
-        return place if number == 1 else keyed_hash(secret, "dead-letter", place, str(number))
-
 
 def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBody]) -> None:
     namespace = door.namespace
@@ -444,11 +459,14 @@ def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBod
 def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: Prepared, sealed: SealedBody) -> None:
     """The same record as a newer importer or redactor reads it. Evidence goes stale only where the steps changed."""
     before = load_body(session, door.namespace, prepared.id)
-    values = {name: value for name, value in prepared.row.items() if name not in RENDERING_KEEPS}
+    row = prepared.row
+    kept = frozenset({"namespace", "id", "source_hash", "ingested_at"}) if gives_way(held, row) else RENDERING_KEEPS
+    values = {name: value for name, value in row.items() if name not in kept}
     earlier = {
         "importer": held["importer_version"],
         "redactor": held["redactor_version"],
         "until": door.now.isoformat(),
+        **({"principal": held["principal"]} if gives_way(held, row) else {}),
     }
     values["details"] = {**values["details"], "renditions": [*held["details"].get("renditions", []), earlier]}
     episodes.update_episode(session, door.namespace, prepared.id, values)

@@ -31,10 +31,18 @@ class Held:
     importer: str
     importer_version: int
     redactor_version: int
+    is_capped: bool
+    is_current: bool
     is_purged: bool
 
-    def is_final(self, origin: Origin, redactor_version: int) -> bool:
-        """Whether reading the record again would change nothing: no newer importer or redactor is at work."""
+    def is_final(self, origin: Origin, redactor_version: int, *, capped: bool) -> bool:
+        """Whether reading the record again would change nothing: no newer importer or redactor is at work.
+
+        Args:
+            capped: an agent's token brings it now; what one brought before gives way to an operator's.
+        """
+        if self.is_capped and not capped and not self.is_purged:
+            return False
         if self.is_purged or self.importer != origin.importer:
             return True
         before = (self.importer_version, self.redactor_version)

@@ -56,15 +56,20 @@ def _by_specificity(pattern: str) -> tuple[bool, int, str]:
 
 
 def with_trust(episode: Episode, policy: TrustPolicy, *, capped: bool) -> Episode:
-    """The episode with the trust of every observation and word of a user filled in.
+    """The episode with the trust of every observation and word of a user filled in, in place.
+
+    In place because copying each step would cost as much as validating it: the door owns what an importer gave it.
 
     Args:
         capped: the record came through an agent's token, whose word on trust only lowers it.
     """
-    return episode.model_copy(update={"steps": list(_steps(episode, policy, capped))})
+    for step, trust in _settled(episode, policy, capped):
+        if trust != step.trust:
+            step.trust = trust
+    return episode
 
 
-def _steps(episode: Episode, policy: TrustPolicy, capped: bool) -> Iterator[Step]:
+def _settled(episode: Episode, policy: TrustPolicy, capped: bool) -> Iterator[tuple[Step, Trust | None]]:
     tool_of = {step.id: step.name for step in episode.steps if step.kind == "tool_call"}
     stated: Trust | None = episode.trust if "trust" in episode.model_fields_set else None
     for step in episode.steps:
@@ -76,7 +81,7 @@ def _steps(episode: Episode, policy: TrustPolicy, capped: bool) -> Iterator[Step
             # A sub-agent's prompt was written by an agent: it speaks with no person's authority.
             words: Trust | None = None if step.agent else "user"
             trust = "external" if trust == "external" else words
-        yield step if trust == step.trust else step.model_copy(update={"trust": trust})
+        yield step, trust
 
 
 def _lowered(said: Trust | None, capped: bool) -> Trust | None:

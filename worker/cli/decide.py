@@ -44,8 +44,9 @@ def approve(
 ) -> None:
     """Approve exactly the text you read; it is promoted when its tier has the reviewers it needs.
 
-    Example:
-      SLOWWAVE_TOKEN=sw_… slowwave approve CANDIDATE_ID --hash CONTENT_HASH --reason "seen in 12 refunds"
+    Examples:
+      export SLOWWAVE_TOKEN=sw_…
+      slowwave approve CANDIDATE_ID --hash HASH --reason "seen in 12 refunds"
     """
     _decide("approve", candidate, content_hash, packet_hash, reason, namespace, json)
 
@@ -60,8 +61,9 @@ def reject(
 ) -> None:
     """Reject exactly the text you read: one rejection closes the candidate until its content changes.
 
-    Example:
-      SLOWWAVE_TOKEN=sw_… slowwave reject CANDIDATE_ID --hash CONTENT_HASH --reason "only true for one shop"
+    Examples:
+      export SLOWWAVE_TOKEN=sw_…
+      slowwave reject CANDIDATE_ID --hash HASH --reason "only true for one shop"
     """
     _decide("reject", candidate, content_hash, packet_hash, reason, namespace, json)
 
@@ -137,8 +139,9 @@ def revoke(
 ) -> None:
     """Withdraw a rule and at once all that descends from it; then restore what stands without it.
 
-    Example:
-      SLOWWAVE_TOKEN=sw_… slowwave revoke RULE_ID --reason "the refund window changed"
+    Examples:
+      export SLOWWAVE_TOKEN=sw_…
+      slowwave revoke RULE_ID --reason "the refund window changed"
     """
     from tasks.revoke.step import revoke as revoke_step
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tasks.ingest.importers.registry import AUTO, importers
+from tasks.ingest.importers.base import Importer
+from tasks.ingest.importers.registry import AUTO, importers, unusable
 from tasks.ingest.step import IngestReport, IngestStopped, StopAsked, ingest_paths
 from worker.cli import following, letters
 from worker.cli.output import (
@@ -18,9 +19,14 @@ from worker.cli.output import (
     CommandFailed,
     JsonFlag,
     NamespaceOption,
+    counted,
+    errors,
     finish,
+    line,
     note,
+    place_of,
     print_json,
+    print_paragraphs,
     print_table,
     say,
 )
@@ -29,6 +35,7 @@ from worker.cli.stopping import StopSwitch
 from worker.cli.store import Store, open_store, operator
 
 SHOWN_REJECTS = 20
+BUILT_IN = "tasks.ingest.importers."
 STOPPED = 130
 
 
@@ -61,11 +68,13 @@ def ingest(
 
     With --follow --json, one JSON object a line for each file that was read.
 
+    Exit codes: 0 done, 1 done with something rejected, 2 wrong usage, 130 stopped.
+
     Examples:
       slowwave ingest runs/*.jsonl.gz --namespace acme/support
       cat run.json | slowwave ingest - -n acme/support --format canonical
       slowwave ingest --follow ~/.claude/projects -n acme/coding
-      slowwave ingest --follow /mnt/runs --once --settle 60 -n acme/support --json >> taken.ndjson
+      slowwave ingest --follow /mnt/runs --once -n acme/support --json
       slowwave ingest --retry-rejected -n acme/support
     """
     _check_usage(paths or [], follow=follow, once=once, retry_rejected=retry_rejected)
@@ -141,18 +150,37 @@ def take_in(
 
 def _tell(report: IngestReport, namespace: str) -> None:
     known = f"{report.duplicates} known before, {report.revised} revised"
-    say(f"{report.accepted} episodes taken into [bold]{namespace}[/bold], {known}, {len(report.rejected)} rejected")
-    if report.rejected:
-        rows = [(each.file, each.line, each.reason) for each in report.rejected[:SHOWN_REJECTS]]
-        print_table("rejected", ("file", "line", "reason"), rows, "")
-        if len(report.rejected) > SHOWN_REJECTS:
-            say(f"… and {len(report.rejected) - SHOWN_REJECTS} more: --json lists all of them")
+    taken = f"{counted(report.accepted, 'episode')} taken into [bold]{namespace}[/bold]"
+    say(f"{taken}, {known}, {len(report.rejected)} rejected")
+    if report.joined:
+        say(f"{counted(report.joined, 'file is', 'files are')} part of these")
+    if not report.rejected:
+        return
+    rows = [(place_of(each.file, each.line), each.reason) for each in report.rejected[:SHOWN_REJECTS]]
+    print_paragraphs("rejected", rows, "")
+    if len(report.rejected) > SHOWN_REJECTS:
+        say(f"… and {len(report.rejected) - SHOWN_REJECTS} more: --json lists all of them")
+    say(letters.what_next(namespace))
 
 
 def formats(json: JsonFlag = False) -> None:
-    """List the formats that ``ingest`` reads. Others can be added as plug-ins."""
-    known = importers()
+    """List the formats that ingest reads: the built-in ones, and those of installed plug-ins.
+
+    Examples:
+      slowwave formats
+      slowwave formats --json
+    """
+    known = [
+        {"name": name, "version": each.version, "origin": _origin(each), "about": str(each.about)}
+        for name, each in importers().items()
+    ]
+    for name, why in unusable().items():
+        errors().print(line(f"installed, and not usable: {name}: {why}"), markup=False)
     if json:
-        print_json([{"name": name, "version": each.version} for name, each in known.items()])
+        print_json(known)
         return
-    print_table("formats", ("name", "version"), [(name, each.version) for name, each in known.items()], "none")
+    print_table("formats", ("name", "version", "origin", "about"), [tuple(each.values()) for each in known], "none")
+
+
+def _origin(importer: Importer) -> str:
+    return "built-in" if type(importer).__module__.startswith(BUILT_IN) else "plug-in"

@@ -15,6 +15,7 @@ from storage.queries import episodes as queries
 from storage.tables import FollowedFile
 from tasks.ingest.importers.registry import AUTO, importers, unknown_format
 from tasks.ingest.namespace import check_namespace
+from worker.cli.letters import what_next
 from worker.cli.output import (
     DONE,
     FAILED,
@@ -22,11 +23,12 @@ from worker.cli.output import (
     CommandFailed,
     JsonFlag,
     NamespaceOption,
+    counted,
     errors,
     finish,
     note,
     print_json,
-    print_table,
+    print_paragraphs,
     say,
     visible,
     when,
@@ -114,7 +116,8 @@ def _tell(read: FileRead) -> None:
     if read.error is not None:
         return  # it was noted
     report = read.report
-    joined = f", with {len(read.parts)} files that belong to it" if read.parts else ""
+    belong = "file that belongs" if len(read.parts) == 1 else "files that belong"
+    joined = f", with {len(read.parts)} {belong} to it" if read.parts else ""
     say(
         f"{visible(read.file)}: {report.accepted} taken, {report.duplicates} known, {report.revised} revised, "
         f"{len(report.rejected)} rejected{joined}"
@@ -135,11 +138,13 @@ def _sum_up(summary: Summary, namespace: str, *, json: bool, stopped: bool) -> N
     told = note if json else say
     end = "Stopped. " if stopped else ""
     told(
-        f"{end}{summary.files} files read into {namespace}: {summary.accepted} episodes taken, "
+        f"{end}{counted(summary.files, 'file')} read into {namespace}: {counted(summary.accepted, 'episode')} taken, "
         f"{summary.duplicates} known before, {summary.revised} revised, {summary.rejected} rejected"
     )
     if summary.growing:
-        told(f"{summary.growing} files are not finished yet: they changed a moment ago")
+        told(f"{counted(summary.growing, 'file is', 'files are')} not finished yet: changed a moment ago")
+    if summary.rejected:
+        told(what_next(namespace))
     for path, why in sorted(summary.failing.items()):
         _note(f"not read: {path}: {why}")
 
@@ -157,8 +162,8 @@ def followed(namespace: NamespaceOption, json: JsonFlag = False) -> None:
     if json:
         print_json([_entry(row) for row in found])
         return
-    rows = [(row.path, row.state, when(row.at), _how(row)) for row in found]
-    print_table(f"followed into {namespace}", ("file", "state", "at", "how it went"), rows, "No file was followed yet.")
+    told = [(row.path, " · ".join(filter(None, (row.state, when(row.at), _how(row))))) for row in found]
+    print_paragraphs(f"followed into {namespace}", told, "No file was followed yet.")
 
 
 def _entry(row: FollowedFile) -> dict[str, Any]:
@@ -170,7 +175,7 @@ def _entry(row: FollowedFile) -> dict[str, Any]:
 
 def _how(row: FollowedFile) -> str:
     if row.state == "failed":
-        return f"{row.error} (tried {row.attempts} times)"
+        return f"{row.error} (tried {counted(row.attempts, 'time')})"
     if row.state == "joined":
         return f"read with {row.owner}"
     names = {"accepted": "taken", "duplicates": "known", "revised": "revised", "rejected": "rejected"}

@@ -68,6 +68,34 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     Console(highlight=False).print(table if table.row_count else empty)
 
 
+def print_paragraphs(title: str, paragraphs: Sequence[Sequence[object]], empty: str) -> None:
+    """Entries whose first line is for copying, such as a path: lines stay whole, a terminal folds what it must."""
+    out = Console(highlight=False, soft_wrap=True)
+    if not paragraphs:
+        out.print(visible(empty), markup=False)
+        return
+    out.print(visible(title), markup=False, style="italic")
+    for head, *rest in paragraphs:
+        out.print(line(head), markup=False, style="bold")
+        for each in filter(None, rest):
+            out.print(f"    {line(each)}", markup=False)
+
+
+def line(text: object) -> str:
+    """Text of others in one line: it neither ends it nor does anything to a terminal."""
+    return visible(str(text).replace("\n", "\\n"))
+
+
+def place_of(file: str | None, number: int | None) -> str:
+    """Where a record is, as editors take it."""
+    return line(f"{file}:{number}" if file and number else file or "")
+
+
+def counted(number: int, what: str, many: str = "") -> str:
+    """``1 episode``, ``2 episodes``."""
+    return f"{number} {what if number == 1 else many or f'{what}s'}"
+
+
 def _text(cell: object) -> Any:
     # Candidate text is hostile: never read as markup, control and direction characters shown as escapes.
     from rich.text import Text

@@ -155,10 +155,10 @@ def token_create(
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; never if absent.")] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Make a token for a program: ``agent`` reads rules, ``ingest`` sends episodes.
+    """Make a token for a program: role agent reads rules, role ingest sends episodes.
 
     Example:
-      slowwave token create --role agent --namespace acme/support --label checkout-bot
+      slowwave token create --role agent -n acme/support --label checkout-bot
     """
     if role == "reviewer":
         raise CommandFailed("A reviewer's token is a person's.", "Make it with: slowwave user add NAME", USAGE)

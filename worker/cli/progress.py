@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 from tasks.ingest.reader import Missing, expand
 from tasks.ingest.source import Source
@@ -18,8 +28,31 @@ from tasks.ingest.step import IngestReport
 from worker.cli.output import errors, visible
 
 LINE_SECONDS = 10.0
+BAR_WIDTH = 16
 MOST_SIZED = 100_000
 """Files whose sizes are added up before the start; of more, no whole is known."""
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A line that is cut in its middle."""
+
+    text: str
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(shortened(self.text, options.max_width), style="dim", no_wrap=True)
+
+
+class _Bars(Progress):
+    """The bar with its figures, and below it a line each for the counts and for the file."""
+
+    counts = ""
+    now = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield Text(self.counts, no_wrap=True, overflow="ellipsis")
+        yield _Path(self.now)
 
 
 class IngestProgress:
@@ -34,8 +67,8 @@ class IngestProgress:
         self._source: Source | None = None
         self._report = IngestReport()
         self._start = self._said = clock()
-        self._bars = Progress(*self._columns(), console=self._console, transient=True, refresh_per_second=8)
-        self._bar = self._bars.add_task("reading", total=self._total, counts="", speed="")
+        self._bars = _Bars(*self._columns(), console=self._console, transient=True, refresh_per_second=8)
+        self._bar = self._bars.add_task("reading", total=self._total, speed="")
 
     def __enter__(self) -> IngestProgress:
         if self._console.is_terminal:
@@ -71,9 +104,8 @@ class IngestProgress:
 
     def _show(self, now: str) -> None:
         if self._console.is_terminal:
-            self._bars.update(
-                self._bar, description=escape(now), completed=self._done, counts=self._counts(), speed=self._speed()
-            )
+            self._bars.counts, self._bars.now = self._counts(), now
+            self._bars.update(self._bar, completed=self._done, speed=self._speed())
         elif self._clock() - self._said >= LINE_SECONDS:
             self._said = self._clock()
             self._console.print(self.line(), markup=False)
@@ -89,12 +121,18 @@ class IngestProgress:
         seconds = max(self._clock() - self._start, 1e-3)
         return f"{self._report.seen / seconds:.0f} records/s, {self._done / seconds / 1e6:.1f} MB/s"
 
-    def _columns(self) -> tuple[SpinnerColumn | BarColumn | DownloadColumn | TextColumn | TimeElapsedColumn, ...]:
-        words = TextColumn("{task.fields[counts]}  [dim]{task.fields[speed]}[/dim]")
-        end = (words, TextColumn("[dim]{task.description}[/dim]"), TimeElapsedColumn())
-        if self._total is None:
-            return SpinnerColumn(), DownloadColumn(), *end
-        return BarColumn(bar_width=24), DownloadColumn(), *end
+    def _columns(self) -> tuple[ProgressColumn, ...]:
+        whole = SpinnerColumn() if self._total is None else BarColumn(bar_width=BAR_WIDTH)
+        return whole, DownloadColumn(), TextColumn("{task.fields[speed]}"), TimeElapsedColumn()
+
+
+def shortened(text: str, width: int) -> str:
+    """``text`` in ``width`` cells of a terminal, cut in the middle: where a path begins and the file's name stay."""
+    if cell_len(text) <= width:
+        return text
+    head = max(width - 1, 0) // 3
+    tail = max(width - 1 - head, 0)
+    return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], tail)[::-1]}"
 
 
 def total_bytes(paths: Sequence[str]) -> int | None:

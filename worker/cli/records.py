@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args
 
@@ -15,8 +16,20 @@ from storage.queries import episodes as queries
 from storage.queries.taint import tainted_among
 from storage.tables import Episode
 from tasks.ingest.episode import Outcome
+from tasks.ingest.importers.registry import importers
 from tasks.ingest.outcome import source_words
-from worker.cli.output import USAGE, CommandFailed, JsonFlag, NamespaceOption, print_json, visible
+from tasks.ingest.notes import notes_of
+from worker.cli.output import (
+    USAGE,
+    CommandFailed,
+    JsonFlag,
+    NamespaceOption,
+    counted,
+    line,
+    place_of,
+    print_json,
+    visible,
+)
 from worker.cli.store import known_namespace, open_store
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -49,6 +62,9 @@ def episodes(
         known_namespace(store, namespace)
         with store.database.read() as session:
             found = queries.listed(session, namespace, outcome=outcome, importer=importer, limit=limit)
+    if not found and importer is not None and importer not in importers():
+        # Looked for first: what a plug-in read stays, though the plug-in is gone.
+        raise CommandFailed(f"There is no importer {importer!r}.", f"Choose one of: {', '.join(importers())}.", USAGE)
     if json:
         print_json([episode_entry(row) for row in found])
         return
@@ -137,7 +153,7 @@ def _shown(session: Session, namespace: str, name: str) -> dict[str, Any]:
 
 
 def _page(shown: dict[str, Any]) -> RenderableType:
-    parts: list[RenderableType] = [_line(shown["task"], "bold"), *_facts(shown), _line("")]
+    parts: list[RenderableType] = [_line(shown["task"], "bold"), *_facts(shown), *_notes(shown["details"]), _line("")]
     if shown["purged_at"]:
         parts.append(_line(f"Its text was purged on {shown['purged_at']}."))
     for step in shown["steps"]:
@@ -162,12 +178,18 @@ def _facts(shown: dict[str, Any]) -> list[RenderableType]:
         ("model", shown["model"]),
         ("session", shown["session_id"]),
         ("importer", f"{shown['importer']} {shown['importer_version']}"),
-        ("source", _place_of(shown["file"], shown["line"])),
+        ("source", place_of(shown["file"], shown["line"])),
         ("redacted", redacted or "nothing"),
         ("tainted", "yes: it may have read a rule that was revoked later" if shown["tainted"] else None),
         ("revisions", "; ".join(revisions)),
     ]
     return [_line(f"{name:<10} {value}", "dim") for name, value in told if value not in (None, "")]
+
+
+def _notes(details: dict[str, Any]) -> list[RenderableType]:
+    notes = [(name, line(words)) for name, words in notes_of(details)]
+    told = [f"  {line(name)}: {_cut(words, 'all of it')}" for name, words in notes]
+    return [_line("Notes", "dim"), *(_line(each, "dim") for each in told)] if told else []
 
 
 def _step(step: dict[str, Any], trust: str) -> list[RenderableType]:
@@ -187,11 +209,14 @@ def _step(step: dict[str, Any], trust: str) -> list[RenderableType]:
 
 def _texts(step: dict[str, Any]) -> Sequence[str]:
     said = [str(step[name]) for name in ("text", "raw_arguments", "snapshot") if step.get(name)]
-    said += [str(step["arguments"])] if step.get("arguments") else []
-    text = "\n".join(said)
+    if step.get("arguments") is not None:
+        said.append(jsonlib.dumps(step["arguments"], ensure_ascii=False, indent=2))
+    return _cut("\n".join(said), "all of them").splitlines()
+
+
+def _cut(text: str, whole: str) -> str:
     left = len(text) - TEXT_SHOWN
-    cut = f"{text[:TEXT_SHOWN]}\n… {left:,} more characters: --json has all of them" if left > 0 else text
-    return cut.splitlines()
+    return f"{text[:TEXT_SHOWN]}\n… {left:,} more characters: --json has {whole}" if left > 0 else text
 
 
 def _line(text: object, style: str = "") -> Text:
@@ -208,14 +233,9 @@ def _told(row: Episode) -> str:
     told = [
         source_words(row.outcome, row.outcome_source),
         row.importer,
-        f"{row.n_steps} steps",
+        counted(row.n_steps, "step"),
         f"{sum(row.redactions.values())} redacted",
         f"revision {row.revision}",
-        _place_of(row.source_file, row.source_line),
+        place_of(row.source_file, row.source_line),
     ]
     return "    " + " · ".join(filter(None, told))
-
-
-def _place_of(file: str | None, line: int | None) -> str:
-    place = f"{file}:{line}" if file and line else file or ""
-    return place.replace("\n", "\\n")

@@ -45,7 +45,7 @@ HELP = (
     "Typical: slowwave ingest runs/*.jsonl -n acme/support, then slowwave consolidate -n acme/support --local, "
     "then slowwave up, and review in the browser.\n\n"
     "Everything local lives in the folder SLOWWAVE_HOME (default .slowwave). "
-    "Exit codes: 0 done, 1 done with something rejected or failed, 2 wrong usage."
+    "Exit codes: 0 done, 1 done with something rejected or failed, 2 wrong usage, 130 stopped."
 )
 USAGE_ERRORS = (
     NamespaceMalformed, NamespaceUnknown, BadNamespace, UnknownFormat, HourMalformed, BadPattern, BadTrustPolicy,

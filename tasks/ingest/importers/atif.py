@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tasks.ingest.episode import as_utc
+from tasks.ingest.episode import LONGEST_ID, as_utc
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
 from tasks.ingest.importers.parts.atif_faults import faults_of, version_note
 from tasks.ingest.importers.parts.atif_files import continues, owner_of, standing_alone
@@ -90,7 +90,8 @@ def _build(value: Any, source: Source, trial: Trial, single: bool) -> Made:
     notes.facts |= {**trial.facts, "format_faults": fault, "version_note": version_note(value.get("schema_version"))}
     if value.get("continued_trajectory_ref"):
         notes.facts["continued"] = "the run goes on in another file"
-    return Made(_fields(value, walk, trial, notes, single, source), notes, _record(value, walk, trial))
+    fields, record = _fields(value, walk, trial, notes, single, source), _record(value, walk, trial)
+    return Made(fields, notes, record, (*walk.files, *trial.files))
 
 
 def _record(value: dict[str, Any], walk: Walk, trial: Trial) -> Any:
@@ -111,7 +112,7 @@ def _fields(
     session = identifier(value.get("session_id"))
     started, ended = _times(walk, trial, notes)
     # A file of one run without an id is known by its place: a result that comes later is a revision of it.
-    unnamed = source.path if source.neighbours is not None and single else None
+    unnamed = source.path[-LONGEST_ID:] if source.neighbours is not None and single else None
     return {
         "id": identifier(value.get("trajectory_id")) or session or unnamed,
         "task": task,

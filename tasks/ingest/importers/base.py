@@ -20,7 +20,8 @@ class Imported:
 
     ``record`` is the raw record, whose bytes are the episode's identity. ``details`` are small facts about the
     import (never text); ``line`` is where the record begins, where that is known. ``task_key_derived`` marks a task
-    key that the record does not state.
+    key that the record does not state. ``parts`` are the other files that were read for it, by their names relative
+    to its own file's folder: what these gave alone, before this one was there, gives way.
     """
 
     episode: Episode
@@ -28,6 +29,7 @@ class Imported:
     line: int | None = None
     task_key_derived: bool = False
     details: dict[str, Any] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,15 @@ def _with_ids(steps: list[Any]) -> tuple[list[Any], int]:
         given = _as_text(step.get("id"))
         wanted = given if given is not None else str(position)
         if isinstance(wanted, str):
-            unique = _unused(wanted, used)
+            unique = wanted if wanted not in used else _unused(wanted, used)
+            used.setdefault(unique, 1)
             renamed += given is not None and unique != wanted
             wanted = unique
-        out.append({**step, "id": wanted, **({"of": _as_text(step["of"])} if "of" in step else {})})
+        of = step.get("of")
+        if wanted is step.get("id") and (of is None or isinstance(of, str)):
+            out.append(step)
+        else:
+            out.append({**step, "id": wanted, **({"of": _as_text(of)} if "of" in step else {})})
     return out, renamed
 
 

@@ -129,7 +129,8 @@ def _imported(
         "task_from": None if first_request(teller.writer.steps) else "slash command",
         "orphan": "a sub-agent without its session" if agent else None,
     }
-    return Imported(episode, record, line, details=kept(details))
+    read = [each.file for each in ([agent] if agent else session.agents.values()) if each.file is not None]
+    return Imported(episode, record, line, details=kept(details), parts=tuple(read))
 
 
 def _fields(session: Session, teller: Teller, agent: SubAgent | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from sqlmodel import select
 
 from storage import audit
@@ -126,6 +127,37 @@ def cite(database: Database, episode_id: str) -> None:
                 group_id="g",
             )
         )
+
+
+def test_a_file_that_says_again_what_it_said_before_makes_that_current_again(
+    tmp_path: Path, ingest: Any, stored: Any
+) -> None:
+    file = tmp_path / "a.jsonl"
+    for outcome in ("success", "failure", "success"):
+        report = ingest(write(file, record(outcome=outcome)))
+    assert counts(report) == (0, 0, 1, 0)
+    assert [(row.outcome, row.revision) for row in stored()] == [("success", 3)]
+    assert counts(ingest(file)) == (0, 1, 0, 0), "and reading it once more changes nothing"
+
+
+def test_of_one_id_in_a_file_the_last_word_counts_however_often_it_is_read(
+    tmp_path: Path, ingest: Any, stored: Any
+) -> None:
+    told = [record(outcome=outcome) for outcome in ("success", "failure", "success")]
+    file = write(tmp_path / "a.jsonl", *told, record(id="other"))
+    for _ in range(2):
+        report = ingest(file)
+        assert [row.outcome for row in stored() if row.source_id == "r-1"] == ["success"]
+    assert counts(report) == (0, 4, 0, 0)
+    write(file, *told[:2], record(id="other"))
+    ingest(file)
+    assert [row.outcome for row in stored() if row.source_id == "r-1"] == ["failure"]
+
+
+def test_a_request_that_is_sent_again_late_brings_nothing_back(post: Any, stored: Any) -> None:
+    for outcome in ("success", "failure", "success"):
+        post(record(outcome=outcome))
+    assert [row.outcome for row in stored()] == ["failure"]
 
 
 def test_files_that_share_a_base_name_do_not_revise_each_other(tmp_path: Path, ingest: Any) -> None:
@@ -323,3 +355,48 @@ def test_two_ingests_of_one_file_at_once_store_each_record_once(tmp_path: Path, 
     assert sum(report.accepted for report in reports) == 300
     assert sum(report.duplicates for report in reports) == 300
     assert len(stored()) == 300
+
+
+def test_an_operators_copy_of_what_an_agent_sent_carries_the_operators_word(
+    tmp_path: Path, ingest: Any, post: Any, stored: Any
+) -> None:
+    same, twin = record(id="r-1"), record(id="r-2", session_id="s-2")
+    post(same, {**twin, "task_key": "mine"}, principal="token:1", principal_capped=True)
+    file = write(tmp_path / "a.jsonl", same, {**twin, "outcome_source": "verifier"})
+    for _ in range(2):
+        ingest(file)
+        held = {each.source_id: (each.outcome_source, each.principal, each.task_key_derived) for each in stored()}
+        assert held == {"r-1": ("recorded", "ops", True), "r-2": ("verifier", "ops", True)}
+
+
+def test_an_id_too_long_to_look_up_is_one_reject_and_the_record_beside_it_is_kept(post: Any, stored: Any) -> None:
+    long = "".join(chr(0x1F300 + number * 7 % 700) for number in range(3000))
+    report = post(record(id=long), record(id="r-2", session_id=long), record(id=long[:300], session_id=long[:300]))
+    assert [each.reason for each in report.rejected] == [
+        "id is longer than 300 characters",
+        "session_id is longer than 300 characters",
+    ]
+    assert len(stored()) == 1
+
+
+def test_a_path_too_long_to_look_up_is_taken_like_any_other(tmp_path: Path, ingest: Any, stored: Any) -> None:
+    folder = tmp_path
+    for number in range(13):
+        folder /= "".join(chr(0x4E00 + (number * 997 + each * 31) % 20000) for each in range(80))
+    folder.mkdir(parents=True)
+    file = write(folder / "a.jsonl", record())
+    bad = folder / "b.jsonl"
+    bad.write_text("no")
+    assert ingest(file).accepted == 1
+    assert len(ingest(bad).rejected) == 1
+    assert ingest(file).duplicates == 1
+    assert len(stored()) == 1
+
+
+def test_records_without_an_id_are_looked_up_in_no_list_of_ids(post: Any, database: Database) -> None:
+    asked: list[str] = []
+    engine = database.engine
+    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    post(*({"task": f"Cancel {number}", "steps": record()["steps"]} for number in range(3)))
+    assert asked
+    assert not any("source_id IN" in each for each in asked)

@@ -136,21 +136,12 @@ def test_an_importer_that_fails_half_way_resolves_nothing(
     assert [each.resolved_at for each in letters()] == [None, None]
 
 
-def test_a_path_that_led_nowhere_is_resolved_once_it_leads_somewhere(tmp_path: Path, ingest: Any, letters: Any) -> None:
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    file, pattern = folder / "a.jsonl", f"{folder}/*.nope"
-
-    def waiting() -> set[str]:
-        return {each.reason for each in letters() if each.resolved_at is None}
-
-    ingest(file, pattern, folder)
-    assert waiting() == {"no such file or folder", "no file matches this pattern", "the folder holds no files"}
-    write(file, record())
-    ingest(file, pattern, **later(1))
-    assert waiting() == {"no file matches this pattern", "the folder holds no files"}, "the folder was not named again"
-    ingest(folder, **later(2))
-    assert waiting() == {"no file matches this pattern"}
+def test_a_path_that_leads_nowhere_is_told_and_leaves_no_letter(tmp_path: Path, ingest: Any, letters: Any) -> None:
+    (tmp_path / "empty").mkdir()
+    report = ingest(tmp_path / "gone.jsonl", f"{tmp_path}/*.nope", tmp_path / "empty")
+    reasons = {each.reason for each in report.rejected}
+    assert reasons == {"no such file or folder", "no file matches this pattern", "the folder holds no files"}
+    assert letters() == []
 
 
 def test_a_file_that_was_of_no_format_is_resolved_when_it_is_of_one(tmp_path: Path, ingest: Any, letters: Any) -> None:

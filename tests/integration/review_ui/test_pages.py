@@ -202,6 +202,43 @@ def test_an_episode_says_whose_word_its_outcome_and_each_step_is(
     assert 'href="https://vault' not in page, "where a source lies is text, never a link"
 
 
+def test_an_episode_shows_what_was_not_kept_and_what_is_doubtful(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    details = {"not_kept": {"<b>pictures\u202e": 2}, "clock": "ended before it started", "outcome_from": "reward",
+               "renditions": [{"importer": 1, "redactor": 1}]}  # fmt: skip
+    factories.make_episode(database, SPACE, "ep-1", clock(), details=details)
+    factories.make_episode(database, SPACE, "ep-2", clock())
+    rosa = browse()
+    page = rosa.get(f"/episodes/{SPACE}/ep-1").text
+    notes = page.partition("<h3>Notes</h3>")[2].partition("</dl>")[0]
+    for said in (
+        "not kept",
+        "&lt;b&gt;pictures",
+        "ended before it started",
+        "earlier readings",
+        "importer: 1, redactor: 1",
+    ):
+        assert said in notes, said
+    assert "\u202e" not in page
+    assert "reward" not in notes, "that has a place of its own"
+    assert "<h3>Notes</h3>" not in rosa.get(f"/episodes/{SPACE}/ep-2").text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [("failure", "a verifier said so"), ("unknown", "nothing that was recorded says how it ended")],
+)
+def test_evidence_says_in_words_who_says_how_it_ended(
+    browse: Browse, app: object, database: Database, clock: Clock, outcome: str, said: str
+) -> None:
+    factories.make_episode(database, SPACE, "ep-1", clock(), outcome=outcome)
+    factories.make_candidate(database, SPACE, "cand-1", clock(), evidence=[("ep-1", "support")])
+    page = browse().get(f"/candidates/{SPACE}/cand-1").text
+    assert f"<span>{said}</span>" in page
+    assert "<span>verifier</span>" not in page
+
+
 def test_a_running_night_reloads_itself_and_a_finished_one_does_not(
     browse: Browse, app: object, database: Database, clock: Clock
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import sqlalchemy as sa
 from storage.engine import Database
 from storage.tables import AuditEntry
 from worker.cli import store as cli_store
-from worker.cli.root import run
+from worker.cli.root import app, run
 
 SPACE = "acme/support"
 EVIL = "[red]\x1b[2Jgo\u202e"
@@ -88,6 +89,16 @@ def test_what_was_refused_is_listed_and_retried(taken: Terminal, file: Path) -> 
     assert "Nothing that was refused" in taken.run("ingest", "--retry-rejected", "-n", SPACE)
 
 
+def test_what_was_refused_is_dismissed_with_a_reason_and_on_record(taken: Terminal, file: Path) -> None:
+    taken.run("rejected", "-n", SPACE, "--dismiss", file, code=2)
+    taken.run("rejected", "-n", SPACE, "--dismiss", "elsewhere.jsonl", "--reason", "x", code=2)
+    assert taken.json("rejected", "-n", SPACE, "--dismiss", file, "--reason", "a draft") == []
+    (letter,) = taken.json("rejected", "-n", SPACE, "--all")
+    assert letter["resolution"] == "dismissed: a draft"
+    assert taken.json("ingest", "--retry-rejected", "-n", SPACE)["retried"] == 0
+    taken.run("audit", "verify")
+
+
 def test_a_hostile_name_is_written_out(terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path(f"{EVIL}.jsonl").write_text("{broken\n")
@@ -120,6 +131,43 @@ def test_a_list_that_is_cut_says_how_many_are_left(terminal: Terminal, tmp_path:
 def test_options_that_make_no_sense_are_wrong_usage(terminal: Terminal, arguments: tuple[str, ...]) -> None:
     told = terminal.json("ingest", *arguments, "-n", SPACE, code=2)
     assert told["error"]["what"]
+
+
+def test_after_a_rejection_ingest_says_what_next_and_counts_in_words(terminal: Terminal, file: Path) -> None:
+    said = terminal.run("ingest", file, "-n", SPACE, code=1)
+    assert said.startswith("1 episode taken into acme/support, 0 known before, 0 revised, 1 rejected\n")
+    assert f"see: slowwave rejected -n {SPACE}; mend, then slowwave ingest --retry-rejected -n {SPACE}\n" in said
+    assert "part of these" not in said
+    file.write_text(json.dumps(EPISODE) + "\n")
+    assert terminal.run("ingest", file, "-n", SPACE).count("\n") == 1, "nothing was refused: there is nothing to say"
+
+
+@pytest.mark.parametrize(("files", "told"), [(1, "1 file is part of these"), (2, "2 files are part of these")])
+def test_ingest_says_how_many_files_were_joined(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str], files: int, told: str
+) -> None:
+    from tasks.ingest.step import IngestReport
+    from worker.cli import episodes
+
+    episodes._tell(IngestReport(accepted=2, joined=files), SPACE)
+    assert capsys.readouterr().out.splitlines()[1:] == [told]
+
+
+def test_at_80_columns_paths_stay_whole_for_copying(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    folder = tmp_path / "a-folder-with-a-rather-long-name" / "and-another-one-in-it-that-is-no-shorter"
+    folder.mkdir(parents=True)
+    path = folder / "runs of [red].jsonl"
+    path.write_text(json.dumps(EPISODE) + "\n{broken\n")
+    assert f"{path}:2\n" in terminal.run("ingest", path, "-n", SPACE, code=1)
+    assert f"{path}:2\n" in terminal.run("rejected", "-n", SPACE)
+    assert f"{path}:2\n" in terminal.run("ingest", "--retry-rejected", "-n", SPACE, code=1)
+    page = terminal.run("rejected", "-n", SPACE)
+    assert " · 2 attempts · waits\n" in page
+    terminal.run("ingest", "--follow", tmp_path, "--once", "--settle", "0", "-n", SPACE, code=1)
+    assert f"{path}\n    read · " in terminal.run("followed", "-n", SPACE)
 
 
 # Policy
@@ -199,6 +247,26 @@ def test_episodes_are_filtered(taken: Terminal) -> None:
     assert "unknown" in taken.json("episodes", "-n", SPACE, "--outcome", "bad", code=2)["error"]["now"]
 
 
+@pytest.mark.parametrize("name", ["bogus", "auto", ""])
+def test_an_importer_that_there_is_not_is_wrong_usage_and_the_known_ones_are_named(taken: Terminal, name: str) -> None:
+    told = taken.json("episodes", "-n", SPACE, "--importer", name, code=2)["error"]
+    assert repr(name) in told["what"]
+    assert "canonical" in told["now"]
+    assert "tau2" in told["now"]
+
+
+def test_what_was_not_kept_or_is_doubtful_is_told_in_words(terminal: Terminal, tmp_path: Path) -> None:
+    started = {"started_at": "2026-11-29T02:00:00Z", "ended_at": "2026-11-29T01:00:00Z"}
+    steps = [{"id": "1", "kind": "user", "text": "a\0b"}, {"id": "1", "kind": "answer", "arguments": {"word": "naïve"}}]
+    (tmp_path / "a.json").write_text(json.dumps({**EPISODE, **started, "steps": steps}))
+    terminal.run("ingest", tmp_path / "a.json", "-n", SPACE)
+    page = terminal.run("episode", terminal.json("episodes", "-n", SPACE)[0]["id"], "-n", SPACE)
+    notes = page.partition("\nNotes\n")[2].partition("\n\n")[0].splitlines()
+    assert [each.partition(":")[0].strip() for each in notes] == ["characters replaced", "clock", "steps renamed"]
+    assert "  clock: ended before it started" in notes
+    assert '"word": "naïve"' in page
+
+
 def test_one_episode_is_shown_whole(taken: Terminal, file: Path) -> None:
     name = taken.json("episodes", "-n", SPACE)[0]["id"]
     page = taken.run("episode", name, "-n", SPACE)
@@ -206,7 +274,8 @@ def test_one_episode_is_shown_whole(taken: Terminal, file: Path) -> None:
         "failure: an exit code said so", "from       exit code 3 of the run", "overruled  success",
         "1 (current): failure",
         "[2] tool_call pay · internal · by helper", "[3] observation of 2 · external · exit code 3 · error",
-        "copied context: not counted again", "source vault://x/1", "[bold][red]\\u001b[2Jgo\\u202e[/bold]", "{'n': 7}",
+        "copied context: not counted again", "source vault://x/1", "[bold][red]\\u001b[2Jgo\\u202e[/bold]",
+        '    {\n      "n": 7\n    }',
     ):  # fmt: skip
         assert said in page, said
     assert "\x1b[2J" not in page
@@ -281,6 +350,7 @@ def test_a_full_disk_below_a_file_is_told_with_the_files_name(
 def test_every_new_command_explains_itself_with_examples(terminal: Terminal) -> None:
     for command in (
         ("ingest",),
+        ("formats",),
         ("rejected",),
         ("followed",),
         ("episodes",),
@@ -289,3 +359,27 @@ def test_every_new_command_explains_itself_with_examples(terminal: Terminal) -> 
         ("policy", "set"),
     ):
         assert "Example" in terminal.run(*command, "--help")
+
+
+def _commands(group: Any, *names: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    for command in group.registered_commands:
+        yield (*names, command.name), command.callback.__doc__ or ""
+    for inner in group.registered_groups:
+        yield from _commands(inner.typer_instance, *names, inner.name)
+
+
+def test_no_help_breaks_an_example_at_80_columns(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    found = [(names, each) for names, doc in _commands(app) for each in re.findall(r"(?m)^ {6}(\S.*)$", doc)]
+    assert len(found) > 20
+    pages = {names: terminal.run(*names, "--help") for names, _ in found}
+    assert [each for names, each in found if f" {each} " not in pages[names]] == []
+
+
+def test_help_names_the_exit_codes_and_shows_no_raw_markup(terminal: Terminal) -> None:
+    for command in ((), ("ingest",)):
+        said = terminal.run(*command, "--help")
+        for code in ("0 done", "1 done with something rejected", "2 wrong usage", "130 stopped"):
+            assert code in said
+    for names, _ in _commands(app):
+        assert "`" not in terminal.run(*names, "--help"), names

@@ -88,6 +88,18 @@ def test_a_mended_file_is_read_once_for_all_its_letters(
     assert counts(retry()) == (1, 0, 1, 0)
 
 
+def test_what_was_changed_and_is_refused_on_its_line_again_is_not_told_as_taken(
+    database: Database, retry: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.jsonl"
+    for task in ("one", "two"):
+        file.write_text(json.dumps({"id": "q", "task": task, "steps": []}) + "\n")
+        report = retry() if task == "two" else ingest(database, file)
+    assert counts(report) == (1, 0, 1, 0)
+    (waiting,) = (each for each in letters(database) if each.resolved_at is None)
+    assert (waiting.line, waiting.attempts) == (1, 2)
+
+
 def test_a_file_that_was_packed_meanwhile_is_found(database: Database, retry: Any, tmp_path: Path) -> None:
     import gzip
 
@@ -138,14 +150,12 @@ def test_a_retry_of_bytes_makes_no_second_letter_even_where_they_were_redacted(d
 def test_where_there_is_nothing_left_to_read_that_is_said(database: Database, retry: Any, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(json.dumps(GOOD).encode() + b"\n{" + b"x" * 70_000 + b"\n")
-    ingest(database, file, tmp_path / "never-was.jsonl")
+    ingest(database, file)
     file.unlink()
     report = retry()
-    assert counts(report) == (0, 0, 0, 2)
-    for told in report.nothing_to_retry_from:
-        assert told.reason.startswith(
-            "its file is gone, and no bytes of it were kept (there were none, or more than 64"
-        )
+    assert counts(report) == (0, 0, 0, 1)
+    (told,) = report.nothing_to_retry_from
+    assert told.reason.startswith("its file is gone, and no bytes of it were kept (there were none, or more than 64")
     assert all(each.resolved_at is None for each in letters(database))
 
 

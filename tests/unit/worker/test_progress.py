@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from tasks.ingest.source import Source
 from tasks.ingest.step import IngestReport
-from worker.cli.progress import LINE_SECONDS, IngestProgress, total_bytes
+from worker.cli.progress import LINE_SECONDS, IngestProgress, shortened, total_bytes
 
 
 class Clock:
@@ -67,3 +69,38 @@ def test_the_whole_is_what_lies_on_the_disk(tmp_path: Path, file: str) -> None:
     assert total_bytes([str(tmp_path)]) == 3_000_011
     assert total_bytes([file, file, f"{tmp_path}/*.nope"]) == 3_000_000
     assert total_bytes([file, "-"]) is None
+
+
+PLACE = "/mnt/runs/2026/november/a-folder-with-a-long-name/another/and-one-more/retail-漢字-trial-000417.jsonl"
+MANY = IngestReport(accepted=1_234_567, duplicates=2_345_678, revised=345_678, rejected=[])
+
+
+@pytest.mark.parametrize("place", [PLACE, "漢" * 100, "x"], ids=["long", "wide", "short"])
+def test_at_80_columns_bar_bytes_and_rates_are_whole_and_a_long_path_is_cut_in_its_middle(
+    tmp_path: Path, place: str
+) -> None:
+    out, clock = io.StringIO(), Clock()
+    console = Console(file=out, force_terminal=True, width=80, highlight=False, color_system=None)
+    with (tmp_path / "a").open("wb") as file:
+        file.truncate(123_456_000_000)
+    stream = (tmp_path / "a").open("rb")
+    with stream, IngestProgress([str(tmp_path)], console=console, clock=clock) as progress:
+        progress.opened(Source(stream, "a", place, "a", tell=stream.tell))
+        stream.seek(98_765_000_000)
+        clock.now += 30
+        progress.batch(MANY, place)
+        out.truncate(0)
+        progress._bars.refresh()
+        out.seek(0)
+        bar, counts, now = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", row).rstrip() for row in out.read().split("\n")[:3]]
+    assert len(re.findall("[━╸╺]", bar)) >= 12
+    assert "98.8/123.5 GB 130864 records/s, 3292.2 MB/s" in bar
+    assert counts == "1234567 taken, 2345678 known, 345678 revised, 0 rejected"
+    assert all(cell_len(row) <= 80 for row in (bar, counts, now))
+    if place == PLACE:
+        assert re.fullmatch(r"now /mnt/runs/.*….*/retail-漢字-trial-000417\.jsonl", now)
+
+
+def test_a_text_that_fits_is_not_cut() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcdefgh", 4) == "a…gh"

@@ -37,7 +37,11 @@ class Entry:
 
 
 def entries(source: Source, key: str | None = None) -> Iterator[Entry | Rejected]:
-    """Every object of a log: one a line, an item of a document that is a list, or an item of the list under ``key``."""
+    """Every object of a log: one a line, an item of a document that is a list, or an item of the list under ``key``.
+
+    A session is known whole only at the end, so no more is read than a document may hold.
+    """
+    source.keep_at_most(source.limits.document)
     is_document = source.sample().shape == "document"
     for record in source.records():
         if record.fault is not None:

@@ -22,13 +22,14 @@ _SURE = 1e-6
 
 @dataclass(frozen=True)
 class Trial:
-    """What was read beside a trajectory. ``record`` is all of it, for the episode's identity."""
+    """What was read beside a trajectory, from ``files``. ``record`` is all of it, for the episode's identity."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
     times: tuple[Any, Any] = (None, None)
     task_name: str | None = None
+    files: tuple[str, ...] = ()
 
 
 def read_trial(source: Source) -> Trial:
@@ -46,7 +47,8 @@ def read_trial(source: Source) -> Trial:
     record: dict[str, Any] = {key: result[key] for key in kept if result.get(key) is not None}
     record |= {"exception": exception} if exception else {}
     record |= {"reward": {"file": where, "value": written}} if written is not None else {}
-    return Trial(_verdict(reward), facts, record, _times(result), word(result.get("task_name")))
+    files = [each for each in (name, where if written is not None else None) if each is not None]
+    return Trial(_verdict(reward), facts, record, _times(result), word(result.get("task_name")), tuple(files))
 
 
 def is_result(value: Any) -> bool:

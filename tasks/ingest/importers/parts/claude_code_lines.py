@@ -33,7 +33,12 @@ class SubAgent:
     name: str
     lines: list[Entry] = field(default_factory=list)
     call: str | None = None
-    own_file: bool = False
+    file: str | None = None
+
+    @property
+    def own_file(self) -> bool:
+        """Whether its lines stand in a file beside the session's."""
+        return self.file is not None
 
 
 @dataclass
@@ -229,8 +234,11 @@ def agent_of(sample: Sample) -> tuple[str, str] | None:
 
 
 def join(source: Source, sessions: list[Session]) -> Iterator[Rejected]:
-    """Add the sub-agents' files to the session that this file is named after; yields their bad lines."""
-    own = _stem(source.name)
+    """Add the sub-agents' files to the session that this file is named after; yields their bad lines.
+
+    Together they are kept, so together they may be as large as a document.
+    """
+    own, left = _stem(source.name), source.limits.document - source.taken
     if not _SAFE_ID.fullmatch(own) or source.neighbours is None:
         return
     for name in [*source.beside("agent-*.jsonl*"), *source.beside(f"{own}/subagents/agent-*.jsonl*")]:
@@ -244,14 +252,16 @@ def join(source: Source, sessions: list[Session]) -> Iterator[Rejected]:
             session = next((each for each in sessions if each.id == own), None)
             if session is None:
                 sessions.append(session := Session(own))
-            for bad in _add(session, found[1], near):
+            near.keep_at_most(max(left, 0))
+            for bad in _add(session, found[1], near, name):
                 yield Rejected(None, f"{name}, line {bad.line}: {bad.reason}", bad.data)
+            left -= near.taken
         _add_meta(session, found[1], source, f"{_stem(name)}{_META}")
 
 
-def _add(session: Session, name: str, near: Source) -> Iterator[Rejected]:
+def _add(session: Session, name: str, near: Source, file: str) -> Iterator[Rejected]:
     agent = session.agents.setdefault(name, SubAgent(name))
-    agent.own_file = True
+    agent.file = file
     try:
         for each in entries(near):
             if isinstance(each, Rejected):

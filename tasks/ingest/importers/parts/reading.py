@@ -49,11 +49,15 @@ class Notes:
 
 @dataclass(frozen=True)
 class Made:
-    """An episode's fields. ``record`` replaces the raw record as what identity is made from, where more was read."""
+    """An episode's fields. ``record`` replaces the raw record as what identity is made from, where more was read.
+
+    ``parts`` are those of ``Imported``.
+    """
 
     fields: dict[str, Any]
     notes: Notes
     record: Any = None
+    parts: tuple[str, ...] = ()
 
 
 Build = Callable[[Any], Made]
@@ -143,7 +147,8 @@ def _made(value: Any, line: int | None, dirty: bool, build: Build, seen: Counter
     except ValidationError as error:
         raise RecordFault(explain(error)) from None
     details = {**made.notes.details(), **({"cleaned": cleaned} if cleaned else {})}
-    return Imported(episode, value if made.record is None else made.record, line, details=details)
+    record = value if made.record is None else made.record
+    return Imported(episode, record, line, details=details, parts=made.parts)
 
 
 def _numbered(name: str | None, seen: Counter[str]) -> str | None:

@@ -93,3 +93,32 @@ def test_a_twin_without_ids_is_the_same_run_in_either_order(door: Door) -> None:
         plan = plan_batch([Prepared(dict(each.row), each.body) for each in order], [])
         assert plan.verdicts == ["accepted", "duplicate"]
         assert (plan.inserts[0].row["task_key"], plan.inserts[0].row["task_key_derived"]) == ("ferry/7", False)
+
+
+def by_token(door: Door, record: dict[str, Any]) -> Prepared:
+    agent = Door(door.namespace, "token-9", True, door.secret, door.now, door.redactor)
+    return made(agent, record, scope="request:token-9")
+
+
+def test_what_an_agent_brought_first_gives_way_to_an_operators_copy(door: Door) -> None:
+    early = by_token(door, plain(session_id="s", task_key="mine", outcome="success"))
+    later = made(door, plain(session_id="s", outcome="success", outcome_source="verifier"))
+    plan = plan_batch([later], [early.row])
+    assert (plan.verdicts, plan.retired) == (["revised"], [early.id])
+    assert later.row["supersedes_id"] == early.id
+
+
+def test_the_very_record_of_an_agent_is_the_operators_once_he_brings_it(door: Door) -> None:
+    early, later = by_token(door, plain()), made(door, plain())
+    plan = plan_batch([later], [early.row])
+    assert plan.verdicts == ["duplicate"]
+    assert plan.rendered == [(early.row, later)]
+    assert not plan_batch([by_token(door, plain())], [later.row]).changes
+
+
+def test_a_record_taken_over_is_a_revision_of_what_the_operator_had_under_its_id(door: Door) -> None:
+    early, older = by_token(door, plain()), made(door, plain(outcome="failure"))
+    later = made(door, plain())
+    plan = plan_batch([later], [early.row, older.row])
+    assert plan.retired == [older.id]
+    assert (later.row["revision"], later.row["supersedes_id"]) == (2, older.id)

@@ -46,6 +46,7 @@ def test_an_empty_policy_takes_everything_back() -> None:
         ({"redact_patterns": ["("]}, "the redaction pattern '\\(' is not a regular expression: missing \\)"),
         ({"redact_patterns": [".*"]}, "the redaction pattern '\\.\\*' takes out any text: make it narrower"),
         ({"redact_patterns": [""]}, "takes out any text"),
+        ({"redact_patterns": ["\ud800x"]}, "holds a half of a character"),
         ({"trust": ["x"]}, "trust must look like"),
         ({"trust": {"tools": {"crm_*": "high"}}}, "trust of the tool 'crm_\\*' must be one of internal, user"),
         ({"trust": {"agents": {}}}, "trust must look like"),

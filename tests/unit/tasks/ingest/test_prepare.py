@@ -53,7 +53,7 @@ def test_secrets_leave_keys_pointers_snapshots_and_details_too(door: Door) -> No
     secret = "ghp_" + "a1B2" * 9
     steps = [
         {"id": "1", "kind": "tool_call", "name": "set", "arguments": {secret: {"deep": [f"x {secret}"]}}},
-        {"id": "2", "kind": "observation", "of": "1", "uri": f"https://ana:{secret}@host/x"},
+        {"id": "2", "kind": "observation", "of": "1", "uri": f"https://ana:{secret}@host/x", "source": f"ask {secret}"},
         {"id": "3", "kind": "memory_read", "rule": "r", "snapshot": secret},
     ]
     record = plain(steps=steps, metadata={secret: 1}, environment={"e": secret})

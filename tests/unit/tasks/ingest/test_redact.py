@@ -264,3 +264,18 @@ def test_a_long_text_full_of_near_misses_is_read_in_time_that_grows_with_its_len
 def test_a_name_within_what_was_no_secret_still_counts(text: str) -> None:
     rule = rules()[-1]
     assert list(rule.finder.spans(text)) == [span_of(match) for match in rule.pattern.finditer(text)] != []
+
+
+def test_a_number_under_the_name_of_a_secret_is_taken_out_and_a_count_of_tokens_is_not() -> None:
+    told = {"password": 12345678, "pin": {"passcode": 4711}, "max_token": 4096, "secret": 3, "password_ok": True}
+    clean, counts = Redactor().redact(told)
+    mark = "[redacted:secret-by-name]"
+    assert clean == {"password": mark, "pin": {"passcode": mark}, "max_token": 4096, "secret": 3, "password_ok": True}
+    assert counts == {"secret-by-name": 2}
+
+
+@pytest.mark.parametrize("text", ['{"password": 87654321}', "{'db_passwd':4711}", 'said {\\"api_key\\": 123456}'])
+def test_a_number_in_a_text_under_the_name_of_a_secret_is_taken_out(text: str) -> None:
+    clean, counts = Redactor().redact_text(text)
+    assert counts == {"assigned-secret": 1}
+    assert not any(digit in clean for digit in "12345678")

@@ -5,6 +5,7 @@ from typing import BinaryIO
 
 import pytest
 
+from tasks.ingest import jsontext
 from tasks.ingest.source import Limits, Record, Source, SourceBroken
 
 
@@ -82,3 +83,29 @@ def test_a_document_past_the_limit_is_refused_with_a_reason() -> None:
     assert broken is not None
     assert "one document of more than 1,000 bytes" in broken
     assert not [each for each in found if each.fault is None]
+
+
+def test_a_document_may_stand_on_one_line_longer_than_a_record_may_be() -> None:
+    limits = Limits(line=100, document=10_000)
+    whole = json.dumps([{"a": "x" * 80}, {"b": "y" * 80}]).encode()
+    for data in (whole, whole + b"\n"):
+        assert [each.value for each in source(data, limits).records()] == [json.loads(data)]
+    alone = source(json.dumps({"a": "x" * 200}).encode(), limits)
+    assert alone.sample().shape == "document"
+
+
+def test_a_long_line_among_lines_is_refused_and_the_others_are_read() -> None:
+    long, short = json.dumps({"a": "x" * 200}).encode(), b'{"b": 1}'
+    for data in (long + b"\n" + short, short + b"\n" + long + b"\n" + short):
+        found = list(source(data, Limits(line=100, document=10_000)).records())
+        assert [each.fault for each in found if each.fault] == ["a line of more than 100 bytes"]
+        assert {"b": 1} in [each.value for each in found]
+
+
+def test_what_would_parse_into_too_many_values_is_refused_before_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsontext, "MOST_VALUES", 100)
+    many = b"[" + b"[]," * 200 + b"[]]"
+    assert read(many) == ([], "one document of more than 100 values: split it")
+    found, broken = read(b'{"a": 1}\n' + many + b'\n{"a": 2}\n')
+    assert [(each.value, each.fault) for each in found][1] == (None, "more than 100 values: split it")
+    assert (len(found), broken) == (3, None)

@@ -1,3 +1,4 @@
+import gzip
 import json
 from typing import Any
 
@@ -5,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.ingest.importers import registry
 from tasks.ingest.importers.base import Imported, Importer, Rejected
 from tasks.ingest.importers.registry import NotRecognised, UnknownFormat, choose, importers
+from tasks.ingest.ready import records_of
 
 from ..conftest import as_source, plain, tau1_run, tau2_file, tau2_run
 
@@ -90,3 +93,80 @@ def test_a_bad_record_never_raises_and_never_costs_a_good_one(
 def test_any_bytes_are_read_or_rejected(data: bytes, name: str) -> None:
     whole = json.dumps(plain()).encode() + b"\n" + data
     assert all(isinstance(each, Imported | Rejected) for each in importers()[name].read(as_source(whole)))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ('{"task": "x"}'.encode("utf-16"), "UTF-16"),
+        ('{"task": "x"}'.encode("utf-16-le"), "UTF-16"),
+        ('{"task": "x"}'.encode("utf-32"), "UTF-16 or UTF-32"),
+        (gzip.compress(gzip.compress(b"{}")), "it is gzip: unpack it first"),
+        (b"PK\x03\x04\x14\x00 no text", "a zip archive"),
+    ],
+)
+def test_what_is_no_json_in_utf_8_is_called_what_it_is(data: bytes, said: str) -> None:
+    held = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    with pytest.raises(NotRecognised, match=said):
+        choose(as_source(held))
+
+
+class _Plugin:
+    """A plug-in of which some part does what it must not."""
+
+    name, version, about = "mine", 1, "a test"
+
+    def sniff(self, sample: Any) -> Any:
+        raise RuntimeError("no")
+
+    def read(self, source: Any) -> Any:
+        yield {"no": "episode"}
+
+    def part_of(self, source: Any) -> Any:
+        raise RuntimeError("no")
+
+
+class _Point:
+    def __init__(self, name: str, plugin: Any) -> None:
+        self.name, self.value, self._plugin = name, f"pkg:{name}", plugin
+
+    def load(self) -> Any:
+        if isinstance(self._plugin, Exception):
+            raise self._plugin
+        return self._plugin
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def installing(*points: _Point) -> None:
+        registry._registry.cache_clear()
+        monkeypatch.setattr(registry, "entry_points", lambda group: points)
+
+    yield installing
+    registry._registry.cache_clear()
+
+
+def test_a_broken_plug_in_is_named_and_costs_no_other_format(plugins: Any) -> None:
+    taken = _Plugin()
+    taken.name = "canonical"
+    plugins(_Point("gone", ImportError("no such module")), _Point("odd", object()), _Point("thief", taken))
+    assert choose(as_source(plain())).name == "canonical"
+    assert registry.unusable() == {
+        "gone (pkg:gone)": "ImportError: no such module",
+        "odd (pkg:odd)": "TypeError: it is no importer: see docs/formats.md",
+        "thief (pkg:thief)": "ValueError: the name 'canonical' is taken",
+    }
+
+
+def test_a_plug_in_that_fails_on_a_source_leaves_it_to_the_others(plugins: Any) -> None:
+    plugins(_Point("mine", _Plugin()))
+    source = as_source(plain())
+    assert registry.part_of(source) is None
+    assert choose(source).name == "canonical"
+
+
+def test_what_a_plug_in_yields_that_is_no_record_is_a_reject(plugins: Any) -> None:
+    plugins(_Point("mine", _Plugin()))
+    (found,) = records_of(choose(as_source(plain()), "mine"), as_source(plain()))
+    assert isinstance(found, Rejected)
+    assert "the importer mine failed here (TypeError)" in found.reason
