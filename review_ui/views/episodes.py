@@ -12,8 +12,8 @@ from review_ui.text import span_words
 from review_ui.views.packet import Labelled
 from review_ui.views.trace import StepView, step_text, step_views
 from storage.tables import Candidate, Episode
-from tasks.ingest.outcome import source_words
 from tasks.ingest.notes import notes_of
+from tasks.ingest.outcome import source_words
 
 STEPS_A_PAGE = 60
 WHOLE_PART = 40_000

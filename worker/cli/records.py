@@ -17,8 +17,8 @@ from storage.queries.taint import tainted_among
 from storage.tables import Episode
 from tasks.ingest.episode import Outcome
 from tasks.ingest.importers.registry import importers
-from tasks.ingest.outcome import source_words
 from tasks.ingest.notes import notes_of
+from tasks.ingest.outcome import source_words
 from worker.cli.output import (
     USAGE,
     CommandFailed,
