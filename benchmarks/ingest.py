@@ -58,8 +58,8 @@ def main() -> None:
     """Measure, then print a table."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("path", nargs="?", type=Path, help="episodes of your own (.jsonl or a folder) to measure")
-    asked.add_argument("--megabytes", type=int, default=60)
-    asked.add_argument("--rounds", type=int, default=5)
+    asked.add_argument("--megabytes", type=int, default=120)
+    asked.add_argument("--rounds", type=int, default=3)
     asked.add_argument("--seed", type=int, default=7)
     asked.add_argument("--only", choices=("sqlite", "postgresql"))
     asked.add_argument("--profile", action="store_true", help="print cProfile of one ingest with redaction, and stop")

@@ -63,6 +63,11 @@ def seal_text(namespace: str, episode_id: str, plain: bytes) -> SealedBody:
     return SealedBody(namespace, episode_id, key, nonce, data, len(plain))
 
 
+def open_sealed(sealed: SealedBody) -> bytes:
+    """The JSON text of a body that was sealed here and not written yet."""
+    return unseal(sealed.namespace, sealed.episode_id, CODEC, sealed.key, sealed.nonce, sealed.data)
+
+
 def unseal(namespace: str, episode_id: str, codec: str, key: bytes, nonce: bytes, data: bytes) -> bytes:
     """The JSON text of a sealed body.
 

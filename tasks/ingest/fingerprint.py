@@ -10,6 +10,8 @@ from tasks.ingest.jsontext import canonical_bytes
 
 ID_LENGTH = 24
 _SPACING = b" \t\n\v\f\r"
+_BETWEEN = "\ud800"
+"""Between the texts of steps: no text that is stored holds a lone surrogate."""
 
 
 def source_hash(secret: bytes, namespace: str, record: Any) -> str:
@@ -35,16 +37,15 @@ def fingerprint(secret: bytes, namespace: str, episode: Episode, hashed: str) ->
     if not episode.session_id:
         return keyed_hash(secret, "run", namespace, hashed)
     steps = [step for step in episode.steps if step.kind != "system"]
-    texts = [_without_spacing(step.text) for step in steps]
-    happened = [_happened(step, len(text)) for step, text in zip(steps, texts, strict=True)]
-    said = canonical_bytes([happened, episode.outcome])
-    return keyed_hash(secret, "run", namespace, episode.session_id, said, b"".join(texts))
+    said = canonical_bytes([[_happened(step) for step in steps], episode.outcome])
+    texts = _without_spacing(_BETWEEN.join(step.text for step in steps))
+    return keyed_hash(secret, "run", namespace, episode.session_id, said, texts)
 
 
-def _happened(step: Step, length: int) -> list[Any]:
-    """A step without its id, times and trust, which differ between copies; of its text the length."""
+def _happened(step: Step) -> list[Any]:
+    """A step without its id, times and trust, which differ between copies, and without its text."""
     arguments = step.arguments if step.arguments is not None else step.raw_arguments
-    return [step.kind, length, step.name, arguments, step.requestor, step.rule, step.version]
+    return [step.kind, step.name, arguments, step.requestor, step.rule, step.version]
 
 
 def _without_spacing(text: str) -> bytes:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from storage.sealing import SealedBody, seal_text
+from storage.sealing import SealedBody, open_sealed, seal_text
 from tasks.ingest.importers.base import Imported, Importer, Rejected
 from tasks.ingest.importers.registry import importers
 from tasks.ingest.pool import source_of
-from tasks.ingest.prepare import Door, Origin, Prepared, prepare
+from tasks.ingest.prepare import Door, Origin, Prepared, prepare, read_payload
 from tasks.ingest.source import Line, Source, SourceBroken
 from tasks.ingest.stream import FAULTS, Batch, Hashed, batches, cannot_be_stored
 
@@ -23,6 +24,16 @@ class Ready:
 
     prepared: Prepared
     body: SealedBody
+
+    @classmethod
+    def seal(cls, prepared: Prepared, namespace: str) -> Ready:
+        """The plain text stays behind: it is seldom asked for again, and would go from process to process beside."""
+        sealed = seal_text(namespace, prepared.id, prepared.body)
+        return cls(Prepared(prepared.row, b"", prepared.learnt), sealed)
+
+    def payload(self) -> dict[str, Any]:
+        """The body as an object, opened again."""
+        return read_payload(open_sealed(self.body))
 
     @property
     def hashed(self) -> str:
@@ -43,7 +54,7 @@ def make_ready(records: Iterable[Hashed], door: Door, origin: Origin) -> Worked:
     for each in records:
         try:
             prepared = prepare(each.imported, door, origin, each.hashed)
-            worked.ready.append(Ready(prepared, seal_text(door.namespace, prepared.id, prepared.body)))
+            worked.ready.append(Ready.seal(prepared, door.namespace))
         except FAULTS as error:
             worked.refused.append(cannot_be_stored(each.imported, error))
     return worked

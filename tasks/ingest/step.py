@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from storage import audit, episodes, letters
-from storage.bodies import SealedBody, load_body, seal_body
+from storage.bodies import load_body, seal_body
 from storage.engine import Database
 from storage.queries import episodes as queries
 from tasks.ingest.fingerprint import episode_id
@@ -415,7 +415,7 @@ class _Ingest:
         return plan_batch(batch, known)
 
     def _write_batch(self, ready: list[Ready], refusals: list[dict[str, Any]], origin: Origin) -> Plan:
-        bodies = {each.prepared.id: each.body for each in ready}
+        bodies = {each.prepared.id: each for each in ready}
         for attempt in range(RACES):
             started = time.perf_counter()
             try:
@@ -439,12 +439,14 @@ class _Ingest:
             self.batch_size = min(BATCH, self.batch_size + SMALLEST_BATCH)
 
 
-def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBody]) -> None:
+def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, Ready]) -> None:
     namespace = door.namespace
     episodes.retire(session, namespace, plan.retired)
     episodes.mark_evidence_stale(session, namespace, plan.retired)
     sealed = [
-        seal_body(namespace, each.id, each.payload) if each.id in plan.reseal else bodies[each.id]
+        seal_body(namespace, each.id, {**bodies[each.id].payload(), **each.learnt})
+        if each.id in plan.reseal
+        else bodies[each.id].body
         for each in plan.inserts
     ]  # fmt: skip
     episodes.insert_episodes(session, [each.row for each in plan.inserts], sealed)
@@ -456,7 +458,7 @@ def _apply(session: Session, door: Door, plan: Plan, bodies: dict[str, SealedBod
         episodes.replace_body(session, seal_body(namespace, held["id"], payload))
 
 
-def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: Prepared, sealed: SealedBody) -> None:
+def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: Prepared, ready: Ready) -> None:
     """The same record as a newer importer or redactor reads it. Evidence goes stale only where the steps changed."""
     before = load_body(session, door.namespace, prepared.id)
     row = prepared.row
@@ -470,6 +472,6 @@ def _render_again(session: Session, door: Door, held: dict[str, Any], prepared: 
     }
     values["details"] = {**values["details"], "renditions": [*held["details"].get("renditions", []), earlier]}
     episodes.update_episode(session, door.namespace, prepared.id, values)
-    episodes.replace_body(session, sealed)
-    if before["steps"] != prepared.payload["steps"]:
+    episodes.replace_body(session, ready.body)
+    if before["steps"] != ready.payload()["steps"]:
         episodes.mark_evidence_stale(session, door.namespace, [prepared.id])

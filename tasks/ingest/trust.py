@@ -47,6 +47,8 @@ class TrustPolicy:
 
     def of_tool(self, name: str | None) -> Trust | None:
         """What the policy says of a tool's output, or None."""
+        if not self.tools:
+            return None
         matches = (level for pattern, level in self.tools.items() if fnmatchcase(name or "", pattern))
         return next(matches, None)
 
