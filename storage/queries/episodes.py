@@ -24,11 +24,6 @@ def get(session: Session, namespace: str, episode_id: str) -> Episode | None:
     return session.get(Episode, (namespace, episode_id))
 
 
-def by_ids(session: Session, namespace: str, ids: Collection[str]) -> list[Episode]:
-    """Rows of these ids; ask for some hundreds at a time."""
-    return list(session.exec(select(Episode).where(col(Episode.namespace) == namespace, col(Episode.id).in_(ids))))
-
-
 def current(session: Session, namespace: str, *, after: str = "", limit: int = 500) -> list[Episode]:
     """A page of current, unpurged episodes, by id. ``after`` is the last id of the page before."""
     statement = (

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
-from tasks.ingest.importers.parts.benchmark import as_list, as_run, first_items, outcome_by, rest_of, verdict
+from tasks.ingest.importers.parts.benchmark import as_list, as_run, outcome_by, rest_of, verdict
 from tasks.ingest.importers.parts.chat import StepWriter
 from tasks.ingest.importers.parts.knowagent import agent_of
-from tasks.ingest.importers.parts.reading import Made, Notes, identifier, read_each
+from tasks.ingest.importers.parts.reading import Made, Notes, identifier, read_each, surest
 from tasks.ingest.source import Sample, Source
 
 _TASK = "Your task is to:"
@@ -47,7 +47,7 @@ class AlfWorld:
     about = "ALFWorld runs as one text each: a household task, actions and what the world answered"
 
     def sniff(self, sample: Sample) -> float:
-        return max((_confidence(item) for item in first_items(sample)), default=0.0)
+        return surest(sample, _confidence, as_list)
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]:
         yield from read_each(source, partial(_build, file=source.name), as_list)

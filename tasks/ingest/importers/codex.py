@@ -13,7 +13,6 @@ from typing import Any
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
 from tasks.ingest.importers.parts.agent_log import (
     Entry,
-    as_object,
     entries,
     episode_of,
     first_request,
@@ -22,6 +21,7 @@ from tasks.ingest.importers.parts.agent_log import (
     short,
 )
 from tasks.ingest.importers.parts.codex_steps import Teller, item_kind
+from tasks.ingest.importers.parts.reading import obj
 from tasks.ingest.jsontext import canonical_bytes
 from tasks.ingest.source import Sample, Source, SourceBroken
 
@@ -90,7 +90,7 @@ def _confidence(value: dict[str, Any]) -> float:
     if isinstance(kind, str) and kind in _FLAT and "message" not in value:
         return 0.5 if item_kind(value) else 0.0
     content = value.get("content")
-    first = as_object(content[0]) if isinstance(content, list) and content else {}
+    first = obj(content[0]) if isinstance(content, list) and content else {}
     return 0.5 if kind == "message" and first.get("type") in ("input_text", "output_text") else 0.0
 
 
@@ -111,8 +111,8 @@ def session_id(meta: dict[str, Any]) -> str | None:
 
 def parents(meta: dict[str, Any]) -> list[str]:
     """The sessions that this one was forked from, or spawned by."""
-    source = as_object(meta.get("source"))
-    spawn = as_object(as_object(source.get("subagent")).get("thread_spawn"))
+    source = obj(meta.get("source"))
+    spawn = obj(obj(source.get("subagent")).get("thread_spawn"))
     named = (meta.get("forked_from_id"), meta.get("parent_thread_id"), spawn.get("parent_thread_id"))
     return list(dict.fromkeys(each for name in named if (each := short(name)) is not None))
 
@@ -176,7 +176,7 @@ def _fields(session: Session, teller: Teller, numbers: dict[str, int]) -> dict[s
     task = first_request(steps)
     if task is None:
         raise RecordFault("no word of the user is in it: the task is unknown")
-    name, version, git = session_id(meta), short(meta.get("cli_version")), as_object(meta.get("git"))
+    name, version, git = session_id(meta), short(meta.get("cli_version")), obj(meta.get("git"))
     told = {
         "cwd": short(meta.get("cwd")) or teller.cwd,
         "git_branch": short(git.get("branch")),

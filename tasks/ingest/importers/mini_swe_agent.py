@@ -21,8 +21,10 @@ from tasks.ingest.importers.parts.reading import (
     identifier,
     items,
     moment,
+    numbers_in,
     obj,
     read_each,
+    surest,
     word,
 )
 from tasks.ingest.source import Sample, Source
@@ -40,8 +42,7 @@ class MiniSweAgent:
     about = "mini-SWE-agent trajectories: one shell command a turn"
 
     def sniff(self, sample: Sample) -> float:
-        runs = [run for record in sample.records for run in (_split(record) or [record])]
-        return max((_confidence(run) for run in runs[:20]), default=0.0)
+        return surest(sample, _confidence, _split)
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]:
         return read_each(source, _build, _split)
@@ -198,11 +199,10 @@ def _build(value: Any) -> Made:
 
 def _metadata(record: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
     """``Submitted`` says that something was handed in, not that it was right: it is a note, and no outcome."""
-    stats = {key: child for key, child in obj(info.get("model_stats")).items() if isinstance(child, int | float)}
     kept = {
         "exit_status": word(info.get("exit_status")),
         "trajectory_format": word(record.get("trajectory_format")),
-        "model_stats": stats,
+        "model_stats": numbers_in(info.get("model_stats")),
     }
     return {key: child for key, child in kept.items() if child}
 

@@ -11,7 +11,17 @@ from typing import Any
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
 from tasks.ingest.importers.parts.chat import is_reward
 from tasks.ingest.importers.parts.openai_steps import ITEMS, ROLES, Chat
-from tasks.ingest.importers.parts.reading import Made, exit_code, identifier, items, moment, obj, read_each, word
+from tasks.ingest.importers.parts.reading import (
+    Made,
+    exit_code,
+    identifier,
+    items,
+    moment,
+    obj,
+    read_each,
+    surest,
+    word,
+)
 from tasks.ingest.source import Sample, Source
 
 _SURE = 1e-6
@@ -39,8 +49,7 @@ class OpenAiMessages:
     about = "chat messages with tool calls: a list, {messages: […]}, or one of these a line"
 
     def sniff(self, sample: Sample) -> float:
-        runs = [run for record in sample.records for run in (_split(record) or [record])]
-        return max((_confidence(run) for run in runs[:20]), default=0.0)
+        return surest(sample, _confidence, _split)
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]:
         return read_each(source, _build, _split)

@@ -24,7 +24,6 @@ from tasks.ingest.importers.parts.benchmark import (
     UNKNOWN_AGENT,
     as_list,
     as_run,
-    first_items,
     outcome_by,
     rest_of,
     verdict,
@@ -33,7 +32,7 @@ from tasks.ingest.importers.parts.chat import StepWriter, is_reward
 from tasks.ingest.importers.parts.knowagent import agent_of
 from tasks.ingest.importers.parts.react_blocks import KEY, QUESTION, SECTION, TRIAL, Block, Stray, blocks
 from tasks.ingest.importers.parts.react_text import Told, asked_and_done, write_steps
-from tasks.ingest.importers.parts.reading import Made, Notes, read_each
+from tasks.ingest.importers.parts.reading import Made, Notes, read_each, surest
 from tasks.ingest.jsontext import canonical_bytes, tidy_text
 from tasks.ingest.source import Sample, Source
 from tasks.ingest.task_key import normalised
@@ -56,7 +55,7 @@ class ReactLog:
     about = "ReAct runs on questions: Reflexion's text logs, KnowAgent's HotpotQA lines"
 
     def sniff(self, sample: Sample) -> float:
-        return max((_confidence(item) for item in first_items(sample)), default=_log_confidence(sample))
+        return surest(sample, _confidence, as_list) if sample.records else _log_confidence(sample)
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]:
         if _log_confidence(source.sample()):

@@ -12,7 +12,17 @@ from typing import Any
 
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
 from tasks.ingest.importers.parts.chat import StepWriter
-from tasks.ingest.importers.parts.reading import Made, Notes, content_text, identifier, items, obj, read_each, word
+from tasks.ingest.importers.parts.reading import (
+    Made,
+    Notes,
+    content_text,
+    identifier,
+    items,
+    numbers_in,
+    obj,
+    read_each,
+    word,
+)
 from tasks.ingest.importers.parts.swe_agent_history import Calls, write_head, write_history
 from tasks.ingest.importers.parts.swe_agent_outcome import verdict
 from tasks.ingest.jsontext import JsonFault, parse
@@ -119,11 +129,10 @@ def _fields(
 
 
 def _metadata(value: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
-    stats = {key: child for key, child in obj(info.get("model_stats")).items() if isinstance(child, int | float)}
     kept = {
         "exit_status": word(info.get("exit_status")),
         "environment": word(value.get("environment")),
-        "model_stats": stats,
+        "model_stats": numbers_in(info.get("model_stats")),
     }
     return {key: child for key, child in kept.items() if child}
 

@@ -17,12 +17,11 @@ from tasks.ingest.importers.parts.benchmark import (
     UNKNOWN_AGENT,
     as_list,
     as_run,
-    first_items,
     outcome_by,
     rest_of,
     verdict,
 )
-from tasks.ingest.importers.parts.reading import Made, Notes, identifier, read_each
+from tasks.ingest.importers.parts.reading import Made, Notes, identifier, read_each, surest
 from tasks.ingest.importers.parts.who_when_steps import Conversation
 from tasks.ingest.source import Sample, Source
 
@@ -39,7 +38,7 @@ class WhoWhen:
     about = "Who&When: failed multi-agent runs with the step to blame"
 
     def sniff(self, sample: Sample) -> float:
-        return max((_confidence(item) for item in first_items(sample)), default=0.0)
+        return surest(sample, _confidence, as_list)
 
     def read(self, source: Source) -> Iterator[Imported | Rejected]:
         yield from read_each(source, _build, as_list)

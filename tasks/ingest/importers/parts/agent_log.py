@@ -130,16 +130,6 @@ def media(kind: Any, media_type: Any, data: Any) -> str:
     return f"[{short(kind) or 'media'}: {short(media_type) or 'type not recorded'}, {size}, not kept]"
 
 
-def exit_code(value: Any) -> int | None:
-    """A recorded exit code that a step can hold."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**32 else None
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list; nothing where it is none."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

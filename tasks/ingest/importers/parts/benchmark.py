@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.ingest.importers.base import RecordFault
-from tasks.ingest.source import Sample
 
 UNKNOWN_AGENT = "unknown-agent"
-
-
-def first_items(sample: Sample) -> list[Any]:
-    """The records that detection looks at: those of a list are its items."""
-    items = [item for record in sample.records for item in (record[:20] if isinstance(record, list) else [record])]
-    return items[:20]
 
 
 def as_list(value: Any) -> list[Any] | None:

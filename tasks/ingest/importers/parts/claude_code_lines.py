@@ -14,8 +14,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.ingest.importers.base import Rejected
-from tasks.ingest.importers.parts.agent_log import Entry, as_object, entries, kind_of, objects, short
+from tasks.ingest.importers.parts.agent_log import Entry, entries, kind_of, objects, short
 from tasks.ingest.importers.parts.chat import as_text
+from tasks.ingest.importers.parts.reading import obj
 from tasks.ingest.source import Sample, Source, SourceBroken
 
 SPEECH = ("user", "assistant")
@@ -192,23 +193,23 @@ def tie_agents(session: Session) -> None:
     by_uuid: dict[str | None, str | None] = {}
     asked: dict[str, list[str]] = {}
     for each in everything:
-        blocks = blocks_of(as_object(each.value.get("message")))
+        blocks = blocks_of(obj(each.value.get("message")))
         calls = [b for b in blocks if b.get("type") == "tool_use" and b.get("name") in STARTS_AGENTS]
         for call in calls:
             if (used := short(call.get("id"))) is not None:
-                prompt = as_text(as_object(call.get("input")).get("prompt")).strip()
+                prompt = as_text(obj(call.get("input")).get("prompt")).strip()
                 if used not in asked.setdefault(prompt, []):
                     asked[prompt].append(used)
         by_uuid[short(each.value.get("uuid"))] = short(calls[0].get("id")) if len(calls) == 1 else None
-        data = as_object(each.value.get("data"))
+        data = obj(each.value.get("data"))
         _tie(session, data.get("agentId"), each.value.get("parentToolUseID"))
         used = next((b.get("tool_use_id") for b in blocks if b.get("type") == "tool_result"), None)
-        _tie(session, as_object(each.value.get("toolUseResult")).get("agentId"), used)
+        _tie(session, obj(each.value.get("toolUseResult")).get("agentId"), used)
     taken = {agent.call for agent in session.agents.values()}
     for agent in session.agents.values():
         first = next((each.value for each in agent.lines if each.value.get("type") in SPEECH), None)
         if agent.call is None and first is not None:
-            prompt = "\n".join(as_text(b.get("text")) for b in blocks_of(as_object(first.get("message")))).strip()
+            prompt = "\n".join(as_text(b.get("text")) for b in blocks_of(obj(first.get("message")))).strip()
             free = [used for used in asked.get(prompt, []) if used not in taken] if prompt else []
             agent.call = free[0] if free else by_uuid.get(short(first.get("parentUuid")))
             taken.add(agent.call)
@@ -281,7 +282,7 @@ def _add_meta(session: Session, name: str, source: Source, file: str) -> None:
     with closing(near.stream):
         for value in near.sample().records[:1]:
             session.metas.append(value)
-            session.agents[name].call = session.agents[name].call or short(as_object(value).get("toolUseId"))
+            session.agents[name].call = session.agents[name].call or short(obj(value).get("toolUseId"))
 
 
 def add_own_meta(source: Source, sessions: list[Session]) -> None:

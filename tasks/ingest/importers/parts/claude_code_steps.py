@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from tasks.ingest.importers.parts.agent_log import Clock, Entry, as_object, count, exit_code, kind_of, media, short
+from tasks.ingest.importers.parts.agent_log import Clock, Entry, count, kind_of, media, short
 from tasks.ingest.importers.parts.chat import StepWriter, as_text
 from tasks.ingest.importers.parts.claude_code_lines import Session, SubAgent, blocks_of, tie_agents
+from tasks.ingest.importers.parts.reading import exit_code, obj
 from tasks.ingest.jsontext import canonical_bytes
 
 # What the harness writes in the user's name: no request of the user's.
@@ -52,7 +53,7 @@ class Teller:
         self._with_calls = {
             short(message.get("id"))
             for each in everything
-            if (message := as_object(each.value.get("message"))) and any(_is_call(b) for b in blocks_of(message))
+            if (message := obj(each.value.get("message"))) and any(_is_call(b) for b in blocks_of(message))
         } - {None}
         tie_agents(self.session)
         self._started: dict[str | None, list[SubAgent]] = {}
@@ -168,7 +169,7 @@ class Teller:
         name = self._calls.get(used) if isinstance(used, str) else None
         flag = block["is_error"] if isinstance(block.get("is_error"), bool) else None
         code = code_of(told, text, flag, name)
-        if as_object(told).get("interrupted") is True or code:
+        if obj(told).get("interrupted") is True or code:
             flag = True
         self.writer.observation(used, text, is_error=flag, exit_code=code, **fields)
 
@@ -233,7 +234,7 @@ class Teller:
 
     def _text(self, block: dict[str, Any]) -> str:
         """A block as text: what is no text is described, or kept as it was written."""
-        kind, source = block.get("type"), as_object(block.get("source"))
+        kind, source = block.get("type"), obj(block.get("source"))
         if isinstance(block.get("text"), str):
             return str(block["text"])
         if kind in ("image", "document", "audio", "file") or "data" in source:
@@ -262,7 +263,7 @@ def code_of(told: Any, text: str, is_error: bool | None, tool: str | None) -> in
     marked as no error has ended with 0; one that runs on in the background, was stopped, or was explained away
     (a search that found nothing) has no code here.
     """
-    fields = as_object(told)
+    fields = obj(told)
     recorded = next((code for key in _CODE_FIELDS if (code := exit_code(fields.get(key))) is not None), None)
     if recorded is not None or (tool is not None and tool not in _SHELLS):
         return recorded

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.ingest.importers.parts.agent_log import Clock, Entry, as_object, count, exit_code, media, objects, short
+from tasks.ingest.importers.parts.agent_log import Clock, Entry, count, media, objects, short
 from tasks.ingest.importers.parts.chat import StepWriter, as_text, read_arguments
+from tasks.ingest.importers.parts.reading import exit_code, obj
 from tasks.ingest.jsontext import canonical_bytes, tidy
 
 Line = tuple[Entry, str | None, Any]
@@ -95,12 +96,8 @@ class Teller:
             self.faults.append((entry, "a message without content"))
         elif kind == "message":
             self._message(item, fields, acts)
-        elif kind == "reasoning":
-            self._reason(item, fields)
-        elif kind is not None and kind.endswith("_output"):
-            self._output(item, fields)
         elif kind is not None:
-            self._call(kind, item, fields)
+            self._silent(kind, item, fields)
         elif short(item.get("type")) is None:
             self.faults.append((entry, "a response_item without a type that is neither a message nor a call"))
         else:
@@ -166,7 +163,7 @@ class Teller:
         if name is not None and name not in _SHELLS:
             return text, None, flag
         held, _ = read_arguments(text if text.lstrip().startswith("{") else None)
-        code = exit_code(as_object((held or {}).get("metadata")).get("exit_code"))
+        code = exit_code(obj((held or {}).get("metadata")).get("exit_code"))
         if held is not None and code is not None and isinstance(held.get("output"), str):
             return str(tidy(held["output"])[0]), code, flag
         return text, header_code(text), flag
@@ -178,7 +175,7 @@ class Teller:
             self._running.setdefault(found[1], step)
         elif name == "write_stdin" and code is not None:
             calls = (each for each in reversed(self.writer.steps) if each["id"] == step.get("of"))
-            session = as_text(as_object(next(calls, step).get("arguments")).get("session_id"))
+            session = as_text(obj(next(calls, step).get("arguments")).get("session_id"))
             if (first := self._running.pop(session, None)) is not None:
                 first.update(exit_code=code, is_error=code != 0)
                 self.notes["codes_from_later_calls"] += 1
@@ -208,6 +205,15 @@ class Teller:
         else:
             count(self.not_kept, f"event_msg/{kind}" if isinstance(kind, str) else "event_msg")
 
+    def _silent(self, kind: str, item: dict[str, Any], fields: dict[str, Any]) -> None:
+        """What is no message: a thought, a call or what came of one."""
+        if kind == "reasoning":
+            self._reason(item, fields)
+        elif kind.endswith("_output"):
+            self._output(item, fields)
+        else:
+            self._call(kind, item, fields)
+
     def _compacted(self, payload: dict[str, Any], fields: dict[str, Any]) -> None:
         """From here on the model saw a summary, and the history that replaced what came before."""
         self.notes["compactions"] += 1
@@ -217,12 +223,8 @@ class Teller:
             if kind == "message":
                 text = self._text_of(item.get("content"))
                 self.writer.add("system", text=text, name=short(item.get("role")), **fields)
-            elif kind == "reasoning":
-                self._reason(item, fields)
-            elif kind is not None and kind.endswith("_output"):
-                self._output(item, fields)
             elif kind is not None:
-                self._call(kind, item, fields)
+                self._silent(kind, item, fields)
             else:
                 count(self.not_kept, item.get("type"))
 

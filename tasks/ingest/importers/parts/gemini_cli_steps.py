@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.ingest.importers.parts.agent_log import Clock, as_object, count, exit_code, media, objects, short
+from tasks.ingest.importers.parts.agent_log import Clock, count, media, objects, short
 from tasks.ingest.importers.parts.chat import StepWriter, as_text
+from tasks.ingest.importers.parts.reading import exit_code, obj
 from tasks.ingest.jsontext import canonical_bytes
 
 KINDS = frozenset({"user", "gemini", "info", "error", "warning"})
@@ -151,7 +152,7 @@ class Teller:
         texts: list[str] = []
         failed = False
         for part in parts(result):
-            response = as_object(part.get("functionResponse")).get("response")
+            response = obj(part.get("functionResponse")).get("response")
             if "functionResponse" not in part:
                 texts.append(self._text_of([part]))
             elif isinstance(response, dict) and isinstance(response.get("output"), str):
@@ -161,7 +162,7 @@ class Teller:
                 failed = True
             else:
                 texts.append(as_text(response))
-            texts += [self._text_of([inner]) for inner in objects(as_object(part.get("functionResponse")).get("parts"))]
+            texts += [self._text_of([inner]) for inner in objects(obj(part.get("functionResponse")).get("parts"))]
         return "\n".join(text for text in texts if text), True if failed else None
 
     def _text_of(self, content: Any) -> str:

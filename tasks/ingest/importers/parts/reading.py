@@ -19,7 +19,7 @@ from tasks.ingest.explain import explain
 from tasks.ingest.importers.base import Imported, RecordFault, Rejected
 from tasks.ingest.importers.parts.chat import as_text
 from tasks.ingest.jsontext import canonical_bytes, tidy
-from tasks.ingest.source import Record, Source, SourceBroken
+from tasks.ingest.source import Record, Sample, Source, SourceBroken
 
 _MEDIA = ("image", "audio", "video", "file", "document")
 MOST_EXIT_CODE, LEAST_EXIT_CODE = 2**32 - 1, -(2**31)
@@ -62,6 +62,12 @@ class Made:
 
 Build = Callable[[Any], Made]
 Split = Callable[[Any], list[Any] | None]
+
+
+def surest(sample: Sample, confidence: Callable[[Any], float], split: Split) -> float:
+    """How sure an importer is of the one of a sample's first runs that it is surest of; 0 where there is none."""
+    runs = [run for record in sample.records for run in (split(record) or [record])[:20]]
+    return max(map(confidence, runs[:20]), default=0.0)
 
 
 def read_each(source: Source, build: Build, split: Split = lambda _: None) -> Iterator[Imported | Rejected]:
@@ -226,6 +232,11 @@ def obj(value: Any) -> dict[str, Any]:
 def items(value: Any) -> list[Any]:
     """The list that ``value`` is, or an empty one."""
     return value if isinstance(value, list) else []
+
+
+def numbers_in(value: Any) -> dict[str, int | float]:
+    """Those fields of an object that are numbers."""
+    return {key: child for key, child in obj(value).items() if isinstance(child, int | float)}
 
 
 def word(value: Any) -> str | None:
