@@ -2,6 +2,7 @@
 
 from storage.tables.base import UtcDateTime
 from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey, FollowedFile
+from storage.tables.night import FactsBatch, ModeChoice, ModelReply, Recheck, Stratum, TextVector
 from storage.tables.people import ApiToken, Heartbeat, LoginAttempt, Namespace, Schedule, User, WebSession
 from storage.tables.review import Candidate, CandidateRevision, Conflict, Decision, Evidence
 from storage.tables.rules import (
@@ -33,8 +34,9 @@ from storage.tables.runs import (
 
 __all__ = [
     "Ack", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision", "ClientSession",
-    "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode", "EpisodeBody", "EpisodeKey",
-    "Evidence", "Exposure", "Family", "FollowedFile", "Heartbeat", "Inference", "InferenceObservation", "LoginAttempt",
-    "Look", "Namespace", "Observation", "OutboxEvent", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep",
-    "Schedule", "SearchMiss", "User", "UtcDateTime", "VersionAncestor", "WebSession",
+    "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode", "EpisodeBody",
+    "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat", "Inference",
+    "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace", "Observation",
+    "OutboxEvent", "Recheck", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule", "SearchMiss",
+    "Stratum", "TextVector", "User", "UtcDateTime", "VersionAncestor", "WebSession",
 ]  # fmt: skip

@@ -105,7 +105,10 @@ class Evidence(Row, table=True):
 
 
 class Conflict(Row, table=True):
-    """Two texts that cannot both be followed in one place. Both sides are kept."""
+    """Two texts that cannot both be followed in one place, or two sets of raw episodes that contradict each other.
+
+    Both sides are kept, with what each rests on in ``sides``. Resolving one is a person's decision with a reason.
+    """
 
     __table_args__ = (
         sa.UniqueConstraint("namespace", "left_ref", "right_ref", "kind"),
@@ -118,9 +121,14 @@ class Conflict(Row, table=True):
     left_ref: str
     right_ref: str
     detail: str
+    sides: dict[str, Any] = json_field()
     state: str = "open"
     run_id: str | None = None
     at: datetime = time_field()
+    resolution: str | None = None
+    reason: str | None = None
+    resolved_by: str | None = None
+    resolved_at: datetime | None = time_field(nullable=True)
 
 
 class Decision(Row, table=True):

@@ -112,7 +112,7 @@ class Cluster(Row, table=True):
 
 
 class ClusterEpisode(Row, table=True):
-    """Which cluster an episode is in."""
+    """Which cluster an episode is in, and its task: ``stratum`` is set where the episode's own key is derived."""
 
     __tablename__ = "cluster_episode"
     __table_args__ = (
@@ -125,6 +125,7 @@ class ClusterEpisode(Row, table=True):
     episode_id: str = Field(primary_key=True)
     cluster_id: str
     group_id: str
+    stratum: str | None = None
 
 
 class Observation(Row, table=True):
