@@ -13,6 +13,8 @@ from typing import Any
 Predicate = Mapping[str, str]
 
 
+ABSENT = "<absent>"
+"""Value of an argument that was left out."""
 SECOND = 0.7
 """Frequency of a habit in tasks that another habit spoils already: both stay visible."""
 
@@ -39,6 +41,10 @@ def recovery(call: str, error: str, then: str) -> Predicate:
 
 def argument(call: str, name: str, value: str) -> Predicate:
     return {"kind": "argument", "call": call, "argument": name, "value": value}
+
+
+def environment(component: str, version: str) -> Predicate:
+    return {"kind": "environment", "component": component, "version": version}
 
 
 def same_act(claim: Predicate, known: Predicate) -> bool:
@@ -101,7 +107,9 @@ class PlantedHabit:
 
     ``applies_to`` and ``exceptions`` are task keys: where taking it does harm, and where it is the right act.
     ``harm`` is the least chance that taking it spoils a run that would have succeeded. ``releases`` are the releases
-    of the world in which that holds. ``frequency`` scales how often agents fall into it.
+    of the world in which that holds. ``frequency`` scales how often agents fall into it. ``telltales`` are further
+    calls that are made only when it is taken; they do no harm themselves. ``echoes`` are other claims that are true
+    because of it, such as that a release which forgives it does better.
     """
 
     world: str
@@ -112,6 +120,8 @@ class PlantedHabit:
     harm: float
     releases: tuple[str, ...]
     frequency: float = 1.0
+    telltales: tuple[str, ...] = ()
+    echoes: tuple[Predicate, ...] = ()
 
     @property
     def id(self) -> str:
@@ -144,7 +154,7 @@ class PlantedHabit:
         "``get_order`` before ``check_stock``: do" turns on ``check_stock`` being there. Graders that count findings
         call such a one redundant, not false.
         """
-        if self.matches(predicate):
+        if self.matches(predicate) or self._echoed(predicate):
             return True
         wanted = predicate.get("direction") == "do"
         return any(
@@ -153,10 +163,19 @@ class PlantedHabit:
             if (shown := _shows(predicate, call)) is not None
         )
 
+    def _echoed(self, predicate: Predicate) -> bool:
+        direction = predicate.get("direction")
+        return any(echo["direction"] == direction and same_act(predicate, _bare(echo)) for echo in self.echoes)
+
     def _telltales(self) -> dict[str, bool]:
         """Calls that are made only when the choice is taken (True), or only when it is not (False)."""
         sides = ((True, self.choice.taken), (False, self.choice.untaken))
-        return {p["call"]: side for side, group in sides for p in group if p["kind"] == "call-present"}
+        named = {p["call"]: side for side, group in sides for p in group if p["kind"] == "call-present"}
+        return named | dict.fromkeys(self.telltales, True)
+
+
+def _bare(claim: Predicate) -> Predicate:
+    return {key: value for key, value in claim.items() if key != "direction"}
 
 
 def _shows(predicate: Predicate, call: str) -> bool | None:

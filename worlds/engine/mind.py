@@ -70,13 +70,14 @@ class Mind:
 
 
 def make_mind(
-    desk: Desk, rng: random.Random, policy: Policy, difficulty: str, rates: Mapping[str, float], clumsy: bool
+    desk: Desk, rng: random.Random, policy: Policy, slip_rate: float, rates: Mapping[str, float], clumsy: bool
 ) -> Mind:
     """A mind with its chances drawn. ``rates`` are the chances of every choice of the world, in a fixed order.
 
-    ``clumsy``: agents differ in how often they slip (confounding by agent).
+    ``slip_rate`` is what the task alone makes of a slip; ``clumsy``: agents differ in how often they slip (confounding
+    by agent).
     """
     draws = {choice: rng.random() for choice in rates}
     obedient = {choice: rng.random() < policy.obeys for choice in rates}
-    slip = min(0.95, SLIP_RATES[difficulty] * policy.slip) if clumsy else SLIP_RATES[difficulty]
+    slip = min(0.95, slip_rate * policy.slip) if clumsy else slip_rate
     return Mind(desk, draws, rates, obedient, rng.random() < slip)

@@ -55,7 +55,7 @@ def run(
     """
     desk = Desk(copy_state(task.state), world.tools, setting.release, rng)
     rates = _rates(world, task, policy, setting.confound)
-    mind = make_mind(desk, rng, policy, task.difficulty, rates, clumsy="agent" in setting.confound)
+    mind = make_mind(desk, rng, policy, world.slip_rates[task.difficulty], rates, clumsy="agent" in setting.confound)
     mind.forced, mind.asides = forced or {}, world.asides
     desk.user(task.text)
     if memory is not None and policy.reads_memory:

@@ -9,7 +9,7 @@ from typing import Any
 
 from worlds.engine.desk import Desk
 from worlds.engine.habits import Aside, Choice, PlantedHabit
-from worlds.engine.mind import Mind
+from worlds.engine.mind import SLIP_RATES, Mind
 from worlds.engine.state import State
 from worlds.engine.tool import Tool
 from worlds.engine.wording import Voice
@@ -69,7 +69,8 @@ class Kind:
 class World:
     """One tool world.
 
-    ``component`` and one of ``releases`` (current, next) are what an episode's ``environment`` names.
+    ``component`` and one of ``releases`` (current, next) are what an episode's ``environment`` names. ``slip_rates``
+    say how often a task of some difficulty is spoilt whatever the agent decides.
     """
 
     name: str
@@ -82,6 +83,7 @@ class World:
     habits: tuple[PlantedHabit, ...]
     asides: tuple[Aside, ...]
     user_tools: frozenset[str] = field(default_factory=frozenset)
+    slip_rates: Mapping[str, float] = field(default_factory=lambda: SLIP_RATES)
 
     @property
     def offered(self) -> list[str]:

@@ -62,3 +62,18 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for option in ("--seed", "--episodes", "--out", "--confound", "--no-task-keys", "--rules", "--planted"):
         assert option in shown
+
+
+def test_an_invented_world_is_named_by_its_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--invented", "3", "--episodes", "4", "--no-task-keys"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["id"] for line in lines] == [f"invented-3-7-{n:06d}" for n in range(4)]
+    assert all("task_key" not in line for line in lines)
+    assert main(["--invented", "3", "--planted"]) == 0
+    assert {json.loads(line)["world"] for line in capsys.readouterr().out.splitlines()} == {"invented-3"}
+
+
+def test_an_invented_world_takes_no_other_world_beside_it() -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--invented", "3", "--world", "travel"])
+    assert left.value.code == 2
