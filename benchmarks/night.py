@@ -1,5 +1,6 @@
-"""Times and memory of ingest and of a night: ``make bench``, or ``python benchmarks/night.py --episodes 5000``.
+"""Times and memory of ingest and of nights: ``make bench``, or ``python benchmarks/night.py --episodes 100000``.
 
+A first night over everything, then the next one with 5,000 new episodes, and how both grow from a tenth of the store.
 Each command runs in a process of its own, as an operator's would. Compare ratios between versions on one machine; the
 seconds of two machines say nothing.
 """
@@ -42,28 +43,45 @@ class Measured:
 def main() -> None:
     """Measure, then print a table."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--episodes", type=int, default=2000, help="how many, over three worlds")
+    asked.add_argument("--episodes", type=int, default=20_000, help="how many, over three worlds")
+    asked.add_argument("--added", type=int, default=None, help="new ones for the next night (default: a twentieth)")
     asked.add_argument("--seed", type=int, default=7)
+    asked.add_argument("--no-task-keys", action="store_true", help="leave task_key out, as most real logs do")
     given = asked.parse_args()
-    print(f"{given.episodes} episodes, seed {given.seed}, {os.cpu_count()} cores")
-    for each in measure(given.episodes, given.seed):
-        print(f"{each.what:32} {each.seconds:8.2f} s {each.megabytes:8.0f} MB   {each.said}")
+    added = given.added if given.added is not None else given.episodes // 20
+    print(f"{given.episodes} episodes and {added} more, seed {given.seed}, {os.cpu_count()} cores")
+    nights: dict[int, list[Measured]] = {}
+    for size, more in ((given.episodes // 10, added // 10), (given.episodes, added)):
+        print(f"\n{size} episodes")
+        for each in measure(size, more, given.seed, task_keys=not given.no_task_keys):
+            nights.setdefault(size, []).append(each)
+            print(f"{each.what:32} {each.seconds:8.2f} s {each.megabytes:8.0f} MB   {each.said}", flush=True)
+    small, large = ({each.what: each.seconds for each in nights[size]} for size in sorted(nights))
+    print("\nratios")
+    print(f"next night / first night         {large['the next night'] / large['one night']:8.3f}")
+    print(f"first night, ten times as many   {large['one night'] / small['one night']:8.2f}")
+    print(f"next night, ten times as many    {large['the next night'] / small['the next night']:8.2f}")
 
 
-def measure(episodes: int, seed: int) -> Iterator[Measured]:
-    """Ingest, ingest again, one night, the same night again."""
+def measure(episodes: int, added: int, seed: int, *, task_keys: bool = True) -> Iterator[Measured]:
+    """Ingest, ingest again, one night, the same night again, and the next night with ``added`` new episodes."""
     with tempfile.TemporaryDirectory(prefix="slowwave-bench-") as home:
-        file = Path(home) / "episodes.jsonl"
+        file, later = Path(home) / "episodes.jsonl", Path(home) / "later.jsonl"
         began = time.perf_counter()
-        made = list(generate(seed, episodes, worlds=tuple(WORLDS), start=START))
-        file.write_text("".join(json.dumps(each) + "\n" for each in made))
-        yield Measured("run the worlds", time.perf_counter() - began, _own_megabytes(), f"{len(made)} episodes")
-        take_in = ("ingest", str(file), "--namespace", NAMESPACE)
+        made = generate(seed, episodes + added, worlds=tuple(WORLDS), start=START, task_keys=task_keys)
+        with file.open("w") as first, later.open("w") as second:
+            for index, each in enumerate(made):
+                (first if index < episodes else second).write(json.dumps(each) + "\n")
+        yield Measured("run the worlds", time.perf_counter() - began, _own_megabytes(), f"{episodes} episodes")
+        take_in = ("--namespace", NAMESPACE)
         night = ("consolidate", "--namespace", NAMESPACE, "--local")
-        yield run("ingest", home, *take_in, show=("accepted", "duplicates"))
-        yield run("ingest the same again", home, *take_in, show=("accepted", "duplicates"))
-        yield run("one night", home, *night, show=("state", "clusters", "tests", "candidates"))
+        shown = ("state", "episodes", "clusters", "tests", "candidates")
+        yield run("ingest", home, "ingest", str(file), *take_in, show=("accepted", "duplicates"))
+        yield run("ingest the same again", home, "ingest", str(file), *take_in, show=("accepted", "duplicates"))
+        yield run("one night", home, *night, show=shown)
         yield run("the same night again", home, *night, show=("state",))
+        yield run("ingest what is new", home, "ingest", str(later), *take_in, show=("accepted", "duplicates"))
+        yield run("the next night", home, *night, "--night", "2100-01-02", show=shown)
         yield run("read the queue", home, "queue", "--namespace", NAMESPACE)
 
 

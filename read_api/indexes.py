@@ -51,7 +51,7 @@ def build(epoch: int, rows: Sequence[RuleVersion]) -> Index:
     """An index over these rows. The condition counts twice: it says when a rule is wanted."""
     texts = [_texts(row) for row in rows]
     options = [
-        Option(row.rule_id, row.version, row.content.get("scope") or {}, estimate_tokens("\n".join(text)))
+        Option(row.rule_id, row.version, row.content.get("scope") or {}, estimate_tokens("\n".join(text)), row.tier)
         for row, text in zip(rows, texts, strict=True)
     ]
     return Index(epoch, rows, options, Ranking(["\n".join([text[0], *text]) for text in texts]))

@@ -26,7 +26,7 @@ from read_api.schemas import (
 from read_api.selection import Asker, Choice, choose
 from read_api.site import Site, SiteDep
 from storage.queries import rules as rule_queries
-from storage.queries.readers import active_rules, open_conflicts
+from storage.queries.readers import active_rules, holdout_of, open_conflicts
 from storage.queries.rules import VersionKey
 from storage.serving import Reader, declare_session, record_miss, serve
 from storage.tables import RuleVersion
@@ -51,7 +51,8 @@ def search(asked: SearchRequest, who: Reading, site: SiteDep, response: Response
         # The epoch first: what is read after it can only be newer than it says.
         epoch = known_epoch(session, namespace)
         index = site.indexes.get(namespace, epoch, lambda: active_rules(session, namespace))
-        asker = Asker(asked.environment, asked.agent, asked.k, asked.token_budget, now)
+        holdout = holdout_of(session, namespace)
+        asker = Asker(asked.environment, asked.agent, asked.k, asked.token_budget, now, asked.session_id, holdout)
         choice = choose(index.options, index.ranking.scores(asked.task).tolist(), asker)
         picked = [index.rows[at] for at in choice.served]
         conflicts = _conflicts(session, namespace, picked, index)
@@ -81,7 +82,7 @@ def rule(
     who.enter(namespace)
     with site.database.read() as session:
         epoch = known_epoch(session, namespace)
-        rows = rule_queries.versions_of(session, namespace, rule_id)
+        rows = _rows(session, namespace, rule_id)
         if not rows:
             raise _unknown(namespace, rule_id)
         row = next((each for each in rows if each.state == "active"), None)
@@ -105,7 +106,7 @@ def rule_version(
     who.enter(namespace)
     with site.database.read() as session:
         epoch = known_epoch(session, namespace)
-        rows = rule_queries.versions_of(session, namespace, rule_id)
+        rows = _rows(session, namespace, rule_id)
         row = next((each for each in rows if each.version == number), None)
         if row is None:
             raise _unknown(namespace, rule_id, number)
@@ -115,6 +116,11 @@ def rule_version(
     if who.role not in HISTORY:
         raise _gone(row, rows)
     return _marked(row, epoch, {})
+
+
+def _rows(session: Session, namespace: str, rule_id: str) -> list[RuleVersion]:
+    """The versions of a rule; an exemplar is none, and is never served as one."""
+    return [row for row in rule_queries.versions_of(session, namespace, rule_id) if row.kind == "rule"]
 
 
 def _serve(

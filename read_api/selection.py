@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tasks.conflict.scopes import parse_range
 FLOOR = 0.1
 """Beyond a handful of rules, what scores under this part of the best is noise."""
 MAX_WITHHELD = 20
+HOLDOUT = "holdout"
 
 
 @dataclass(frozen=True)
@@ -23,17 +25,23 @@ class Option:
     version: int
     scope: Mapping[str, Any]
     tokens: int
+    tier: str = "standard"
 
 
 @dataclass(frozen=True)
 class Asker:
-    """What a search says of itself."""
+    """What a search says of itself. ``holdout`` is the part of its sessions that a rule is withheld from at random.
+
+    ``session`` is None where the search names none: then nothing is held out.
+    """
 
     environment: Mapping[str, str]
     agent: str | None
     k: int
     token_budget: int | None
     now: datetime
+    session: str | None = None
+    holdout: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,12 +57,12 @@ class Choice:
 
 
 def choose(options: Sequence[Option], scores: Sequence[float], asker: Asker) -> Choice:
-    """Scope first, then rank, then budget. A namespace with at most ``k`` rules in scope serves them all, ranked."""
+    """Scope and holdout first, then rank, then budget. With at most ``k`` rules left, all are served, ranked."""
     order = sorted(range(len(options)), key=lambda at: (-scores[at], options[at].id))
     inside: list[int] = []
     withheld: list[tuple[int, str]] = []
     for at in order:
-        reason = out_of_scope(options[at].scope, asker)
+        reason = out_of_scope(options[at].scope, asker) or held_out(options[at], asker)
         if not reason:
             inside.append(at)
         elif scores[at] > 0:
@@ -63,7 +71,20 @@ def choose(options: Sequence[Option], scores: Sequence[float], asker: Asker) -> 
     if len(inside) > asker.k:
         inside = [at for at in inside if scores[at] > FLOOR * best][: asker.k]
     served, too_much = within_budget(inside, options, asker.token_budget)
-    return Choice(served, (too_much + withheld)[:MAX_WITHHELD], best > 0)
+    found = best > 0 or any(reason == HOLDOUT for _, reason in withheld)
+    return Choice(served, (too_much + withheld)[:MAX_WITHHELD], found)
+
+
+def held_out(option: Option, asker: Asker) -> str:
+    """``holdout`` where the rule is withheld from this session so that it can be compared; empty where it is not.
+
+    A hash of session and rule decides, so a session gets the same answer all along, and each rule its own draw. What
+    touches money, deletion, permissions or credentials is never withheld.
+    """
+    if asker.session is None or asker.holdout <= 0 or option.tier == "high":
+        return ""
+    drawn = hashlib.sha256(f"holdout\x00{asker.session}\x00{option.id}".encode("utf-8", "surrogatepass")).digest()
+    return HOLDOUT if int.from_bytes(drawn[:8], "big") < asker.holdout * 2**64 else ""
 
 
 def out_of_scope(scope: Mapping[str, Any], asker: Asker) -> str:

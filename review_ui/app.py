@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from review_ui.errors import LoginNeeded, PageRefused, TooManyTries
-from review_ui.routes import audit, candidates, episodes, health, login, queue, rules, runs
+from review_ui.routes import audit, candidates, conflicts, episodes, health, login, queue, rules, runs
 from review_ui.shield import HEADERS, Shield
 from review_ui.site import Clock, Site
 from review_ui.templating import STATIC, make_templates
@@ -35,7 +35,7 @@ def create_app(settings: Settings, database: Database, clock: Clock = lambda: da
     app.state.site = site
     app.add_middleware(Shield, origins=settings.public_origins)
     app.mount("/static", CachedFiles(directory=STATIC), name="static")
-    for topic in (health, login, queue, candidates, rules, episodes, runs, audit):
+    for topic in (health, login, queue, candidates, conflicts, rules, episodes, runs, audit):
         app.include_router(topic.router)
     for error, handler in _handlers(site).items():
         app.add_exception_handler(error, handler)

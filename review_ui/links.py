@@ -30,9 +30,24 @@ def episode(namespace: str, episode_id: str) -> str:
     return f"/episodes/{quote(namespace)}/{quote(episode_id, safe='')}"
 
 
+def conflict(namespace: str, conflict_id: str) -> str:
+    """A conflict's page."""
+    return f"/conflicts/{quote(namespace)}/{quote(conflict_id, safe='')}"
+
+
 def run(run_id: str) -> str:
     """A run's page."""
     return f"/runs/{quote(run_id, safe='')}"
+
+
+def findings(run_id: str, kind: str) -> str:
+    """Everything that a run concluded of one kind."""
+    return f"{run(run_id)}/findings/{quote(kind, safe='')}"
+
+
+def choices(run_id: str) -> str:
+    """How a run took up each of its clusters."""
+    return f"{run(run_id)}/choices"
 
 
 def with_query(path: str, **values: str | int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.lifecycle import CANDIDATE_MOVES
-from storage.tables import Candidate, CandidateRevision, Conflict, Decision, Evidence
+from storage.tables import Candidate, CandidateRevision, Decision, Evidence
 
 
 def move_candidate(
@@ -67,45 +67,12 @@ def void_decisions(
     return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
 
 
-def resolve_conflicts(session: Session, namespace: str, refs: Collection[str]) -> int:
-    """Close the open conflicts of what is no longer there to conflict with; returns how many."""
-    if not refs:
-        return 0
-    sides = col(Conflict.left_ref).in_(refs) | col(Conflict.right_ref).in_(refs)
-    statement = (
-        sa.update(Conflict)
-        .where(col(Conflict.namespace) == namespace, col(Conflict.state) == "open", sides)
-        .values(state="resolved")
-        .execution_options(synchronize_session=False)
-    )
-    return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
-
-
 def add_revision(session: Session, revision: CandidateRevision, evidence: Sequence[Evidence]) -> None:
     """Append one exact text with its evidence snapshot."""
     session.add(revision)
     session.flush()
     if evidence:
         session.execute(sa.insert(Evidence), [row.model_dump() for row in evidence])
-
-
-def note_conflicts(
-    session: Session, namespace: str, ref: str, conflicts: Sequence[Mapping[str, Any]], run_id: str, now: datetime
-) -> None:
-    """Keep what ``ref`` conflicts with; a conflict that is known already, from either side, is opened again."""
-    for conflict in conflicts:
-        left, right = sorted((ref, str(conflict["with"])))
-        known = session.get(Conflict, (namespace, conflict["id"]))
-        if known is not None:
-            known.state, known.detail = "open", conflict["detail"]
-            continue
-        session.add(
-            Conflict(
-                namespace=namespace, id=conflict["id"], kind=conflict["kind"], left_ref=left, right_ref=right,
-                detail=conflict["detail"], run_id=run_id, at=now,
-            )
-        )  # fmt: skip
-    session.flush()
 
 
 def revisions_by_run(session: Session, namespace: str, run_id: str) -> tuple[int, int]:

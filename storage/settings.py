@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -48,6 +48,44 @@ class Settings(BaseSettings):
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level logged.")
+    drafter: Literal["statistical", "model"] = Field(
+        "statistical", description="Who words what a night confirmed; `model` needs `SLOWWAVE_MODEL_NAME`."
+    )
+    model_provider: Literal["openai", "anthropic"] = Field(
+        "openai", description="Protocol of the model's endpoint; `openai` is any endpoint that is compatible."
+    )
+    model_url: str | None = Field(
+        None, description="Base URL of the endpoint, such as http://127.0.0.1:8080/v1. Absent: the provider's own."
+    )
+    model_name: str | None = Field(None, description="Model to ask. Absent: no model is set up.")
+    model_key: SecretStr | None = Field(None, description="Key of the endpoint; never logged, never stored.")
+    model_format: Literal["schema", "object", "json", "text"] = Field(
+        "schema",
+        description="How JSON is asked for: a schema, a JSON object with one (llama.cpp), any JSON, the prompt alone.",
+    )
+    model_sampling: Literal["seeded", "default"] = Field(
+        "seeded", description="`default` sends no temperature and no seed, for models that refuse them."
+    )
+    model_timeout_seconds: float = Field(60, gt=0, description="How long one answer may take before it is given up.")
+    model_calls: int = Field(60, ge=0, description="Model calls in one night of a namespace, at most.")
+    model_tokens: int = Field(
+        500_000, ge=0, description="Model tokens, both ways, in one night of a namespace, at most."
+    )
+    model_seconds: float = Field(
+        180, ge=0, description="Seconds spent waiting for a model in one night of a namespace, at most."
+    )
+    model_prompt_tokens: int = Field(12_000, ge=500, description="Tokens of episodes in one prompt, about.")
+    model_answer_tokens: int = Field(1_500, ge=100, description="Tokens of one answer, at most.")
+    model_repeat: bool = Field(True, description="Draft a second time, to see whether the claims agree.")
+    embedder: Literal["lexical", "openai", "fastembed", "sentence-transformers", "onnx"] = Field(
+        "lexical", description="What tasks are compared by; every other than `lexical` needs `SLOWWAVE_EMBEDDER_MODEL`."
+    )
+    embedder_model: str | None = Field(None, description="Name of the embedding model; for `onnx` its folder.")
+    embedder_url: str | None = Field(
+        None, description="Base URL of the embeddings endpoint, such as http://127.0.0.1:8080/v1; needed for `openai`."
+    )
+    embedder_key: SecretStr | None = Field(None, description="Key of that endpoint; never logged, never stored.")
+    embedder_timeout_seconds: float = Field(30, gt=0, description="How long one batch of embeddings may take.")
     token: SecretStr | None = Field(None, description="Personal token that `approve`, `reject` and `revoke` act with.")
 
     @field_validator("secret_key")
@@ -56,6 +94,20 @@ class Settings(BaseSettings):
         if value is not None and len(value.get_secret_value()) < 32:
             raise ValueError("must have at least 32 characters; make one with: openssl rand -hex 32")
         return value
+
+    @model_validator(mode="after")
+    def _model_is_named(self) -> Settings:
+        if self.drafter == "model" and not self.model_name:
+            raise ValueError("SLOWWAVE_DRAFTER=model needs SLOWWAVE_MODEL_NAME: the model to ask")
+        return self
+
+    @model_validator(mode="after")
+    def _embedder_is_named(self) -> Settings:
+        if self.embedder != "lexical" and not self.embedder_model:
+            raise ValueError(f"SLOWWAVE_EMBEDDER={self.embedder} needs SLOWWAVE_EMBEDDER_MODEL: a model or its folder")
+        if self.embedder == "openai" and not self.embedder_url:
+            raise ValueError("SLOWWAVE_EMBEDDER=openai needs SLOWWAVE_EMBEDDER_URL: the base URL, ending in /v1")
+        return self
 
     @property
     def resolved_database_url(self) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tasks.cluster.embed import Embedder
+from tasks.draft.model.budget import Drafting
+from tasks.draft.model.chat import ChatModel
+
 
 @dataclass(frozen=True)
 class PipelineSettings:
@@ -24,13 +28,20 @@ class PipelineSettings:
     """Episode bodies read at a time."""
     write_batch: int = 200
     """Rows written in one transaction."""
+    drafting: Drafting = field(default_factory=Drafting)
+    """Which drafter writes, and what a night may spend on a model."""
 
 
 @dataclass(frozen=True)
 class StepContext:
-    """Time, actor, keys and limits of one step."""
+    """Time, actor, keys and limits of one step. ``model`` is the language model that drafts, where one is set up.
+
+    ``embedder`` makes the vectors that clusters are told from; None for lexical ones.
+    """
 
     now: datetime
     actor: str
     secret: bytes
     settings: PipelineSettings = field(default_factory=PipelineSettings)
+    model: ChatModel | None = None
+    embedder: Embedder | None = None

@@ -24,7 +24,9 @@ from storage.queries.consolidation import episodes_unconsumed
 from storage.queries.taint import tainted_among
 from storage.runs import close_run, inherit_unclustered, insert_run, lock_run, release_dead
 from storage.tables import Run, RunStep
+from tasks.cluster.embed import Embedder
 from tasks.context import PipelineSettings, StepContext
+from tasks.draft.model.chat import ChatModel
 from tasks.lease import KeptLease
 from tasks.stages import CLOSED, AddSteps, Close, StepFunction, StepView, Wait, families_left, plan, step_function
 
@@ -67,6 +69,8 @@ class Worker:
     retry_seconds: float = 1
     """How long a failed step rests, times its attempt."""
     settings: PipelineSettings = field(default_factory=PipelineSettings)
+    model: ChatModel | None = None
+    embedder: Embedder | None = None
     clock: Clock = utc_now
     steps: Callable[[str], StepFunction] = step_function
     is_dead: Callable[[str], bool] = lambda _owner: False
@@ -248,7 +252,7 @@ def _context(database: Database, claim: Claim, worker: Worker) -> StepContext:
     with database.read() as session:
         run = queries.run_by_id(session, claim.run_id)
     now = run.started_at if run is not None and run.kind == "night" else worker.clock()
-    return StepContext(now=now, actor=f"run:{claim.run_id}", secret=worker.secret, settings=worker.settings)
+    return StepContext(now, f"run:{claim.run_id}", worker.secret, worker.settings, worker.model, worker.embedder)
 
 
 def _tell(database: Database, worker: Worker, claim: Claim, state: str, error: str | None = None) -> None:

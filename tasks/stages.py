@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from tasks.contrast.recoveries import EVERYWHERE
+
 StepFunction = Callable[..., dict[str, Any]]
 """``run(database, claim, context)`` of a stage: does the work and returns its counts."""
 
-NIGHT = ("select", "cluster", "contrast", "draft", "conflict", "verify", "stage")
+NIGHT = ("select", "cluster", "contrast", "draft", "conflict", "verify", "stage", "recheck")
 REPAIR = ("repair",)
 KINDS: Mapping[str, tuple[str, ...]] = {"night": NIGHT, "repair": REPAIR}
 
@@ -99,7 +101,12 @@ def plan(kind: str, steps: Sequence[StepView], carried: Iterable[str] = ()) -> P
 def _shards(stage: str, steps: Sequence[StepView], carried: Iterable[str]) -> list[str]:
     if stage != SHARDED_BY_FAMILY:
         return [WHOLE]
-    return sorted({*families_of(steps), *carried})
+    return sorted({*families_of(steps), *carried, *_everywhere(steps)})
+
+
+def _everywhere(steps: Iterable[StepView]) -> set[str]:
+    """The shard that compares the steps of all sessions, where some that nobody judged came in."""
+    return {EVERYWHERE for step in steps if step.stage == "select" and step.result.get("unjudged")}
 
 
 def families_of(steps: Iterable[StepView]) -> set[str]:
@@ -110,21 +117,24 @@ def families_of(steps: Iterable[StepView]) -> set[str]:
 def families_left(state: str, steps: Sequence[StepView]) -> set[str] | None:
     """Families a closed run left without a result; None if it never came to its contrast, so ask the run before.
 
-    A partial run leaves its parked shards. A failed one drafted nothing, so all of its families are looked at again.
+    A partial run leaves its parked shards, and the families of what it could not draft. A failed one drafted nothing,
+    so all of its families are looked at again.
     """
     shards = {step.shard: step.state for step in steps if step.stage == SHARDED_BY_FAMILY}
     if state == "failed":
         return {*shards, *families_of(steps)} if shards else None
-    return {shard for shard, at in shards.items() if at == "parked"}
+    undrafted = {problem["family"] for problem in problems_of(steps) if "family" in problem}
+    return {shard for shard, at in shards.items() if at == "parked"} | undrafted
 
 
 def problems_of(steps: Iterable[StepView]) -> list[dict[str, Any]]:
-    """One entry for each parked step: what is missing from this run, and why."""
-    return [
-        {"stage": step.stage, "shard": step.shard, "error": step.error or "no reason recorded"}
-        for step in sorted(steps, key=lambda step: (step.stage, step.shard))
-        if step.state == "parked"
-    ]
+    """What is missing from this run, and why: each parked step, and whatever a finished one tells of."""
+    problems: list[dict[str, Any]] = []
+    for step in sorted(steps, key=lambda step: (step.stage, step.shard)):
+        if step.state == "parked":
+            problems.append({"stage": step.stage, "shard": step.shard, "error": step.error or "no reason recorded"})
+        problems += step.result.get("problems", ())
+    return problems
 
 
 def stats_of(steps: Iterable[StepView]) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["support.servers", "support.stores", "support.process_nodes", "support.local", "support.browser"]
+pytest_plugins = [
+    "support.servers", "support.stores", "support.process_nodes", "support.local", "support.browser",
+    "support.model_server",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 

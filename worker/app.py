@@ -25,7 +25,7 @@ HARD_LIMIT_SECONDS = 300
 QUEUE = "slowwave"
 JOBS = (
     "tasks.select.job", "tasks.cluster.job", "tasks.contrast.job", "tasks.draft.job", "tasks.conflict.job",
-    "tasks.verify.job", "tasks.stage.job", "tasks.revoke.job", "worker.periodic",
+    "tasks.verify.job", "tasks.stage.job", "tasks.recheck.job", "tasks.revoke.job", "worker.periodic",
 )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from storage.engine import Database, database_now
 from storage.queries import runs as queries
 from storage.queries.relay import events_pending_count
 from storage.settings import Settings
+from tasks.draft.model.chat import ModelUnavailable, Question
+from worker.models import model_of
 from worker.relay import connect
 from worker.schedule import last_due, night_of
 from worker.supervisor import answers
@@ -25,6 +27,7 @@ Verdict = Literal["pass", "warn", "fail"]
 SERVICES = ("worker", "beat", "relay", "review", "read")
 LEAST_FREE_BYTES = 500 * 2**20
 OVERDUE = timedelta(hours=1)
+MODEL_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def examine(settings: Settings) -> list[Check]:
             checks += _stored(settings, database)
     finally:
         database.dispose()
-    return checks
+    return [*checks, *_model(settings)]
 
 
 def _home(settings: Settings) -> Check:
@@ -100,6 +103,20 @@ def _broker(settings: Settings) -> Check:
             return Check("broker", "warn", "the bundled server is not running", "start it with: slowwave up")
         return Check("broker", "fail", f"{type(error).__name__}: {error}", "start it, or set SLOWWAVE_REDIS_URL right")
     return Check("broker", "pass", "it answers")
+
+
+def _model(settings: Settings) -> list[Check]:
+    """Whether the model answers, where one is set up: one short question, which costs some tokens."""
+    model = model_of(settings)
+    if model is None:
+        return []
+    empty = {"type": "object", "properties": {}}
+    try:
+        said = model.ask(Question("Answer with {}.", "Answer with {}.", empty, 0.0, 1, 16), MODEL_SECONDS)
+    except ModelUnavailable as error:
+        fix = "look at SLOWWAVE_MODEL_URL, _NAME, _KEY and _FORMAT; without it the statistical drafter writes"
+        return [Check("model", "fail" if settings.drafter == "model" else "warn", f"{model.name}: {error}", fix)]
+    return [Check("model", "pass", f"{model.name} answers, in {said.seconds:.1f} s")]
 
 
 def _stored(settings: Settings, database: Database) -> list[Check]:

@@ -7,8 +7,11 @@ from functools import lru_cache
 
 from storage.engine import Database
 from storage.settings import Settings
+from tasks.context import PipelineSettings
 from tasks.pipeline import Progress, Worker
+from worker.embedders import embedder_of
 from worker.identity import is_dead, owner
+from worker.models import drafting_of, model_of
 
 
 @lru_cache(maxsize=1)
@@ -33,6 +36,9 @@ def worker(of: Settings | None = None, watch: Callable[[Progress], None] = lambd
         max_attempts=mine.step_attempts,
         is_dead=is_dead,
         watch=watch,
+        settings=PipelineSettings(drafting=drafting_of(mine)),
+        model=model_of(mine),
+        embedder=embedder_of(mine),
     )
 
 

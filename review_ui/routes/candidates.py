@@ -163,7 +163,7 @@ def _load(site: Site, who: Viewer, namespace: str, candidate_id: str) -> Candida
         found = pages.candidate_with_revision(session, who.namespaces, namespace, candidate_id)
         if found is None:
             raise NotFound(NO_CANDIDATE, "Go back to the queue.")
-        conflicts = conflicts_touching(session, namespace, [f"candidate:{candidate_id}"])
+        conflicts = conflicts_touching(session, namespace, [f"candidate:{candidate_id}"], state=None)
         decisions = pages.decisions_on(session, namespace, [candidate_id])
         version = version_of_candidate(session, namespace, candidate_id, found[0].content_hash)
     return candidate_view(*found, conflicts, decisions, version)

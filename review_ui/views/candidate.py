@@ -15,6 +15,7 @@ from review_ui.views import packet as parts
 from review_ui.views.queue import STATE_WORDS
 from review_ui.views.trace import Excerpt, excerpt
 from storage.tables import Candidate, CandidateRevision, Conflict, Decision, Episode, Evidence, RuleVersion
+from tasks.draft.exemplars import words_of
 from tasks.ingest.outcome import source_words
 from tasks.promote.packet import missing_parts
 from tasks.promote.quorum import QUORUM
@@ -67,11 +68,23 @@ class EvidenceColumn:
 
 @dataclass(frozen=True)
 class ConflictView:
-    """Two texts that cannot both be followed."""
+    """Two texts that cannot both be followed. ``standing`` and ``outcome`` tell what a person decided about them."""
 
     title: str
     detail: str
     link: str
+    page: str = ""
+    standing: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class ExampleView:
+    """The recorded run that an exemplar points to."""
+
+    link: str
+    task: str
+    calls: str
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,8 @@ class CandidateView:
     created_at: datetime
     replaces: tuple[str, str] | None
     revoked_before: bool
+    forced: str
+    example: ExampleView | None
     hidden: int
     mixed: int
     missing: tuple[str, ...]
@@ -155,7 +170,8 @@ def candidate_view(
         checks=tuple(parts.checks_of(packet)),
         exceptions=tuple(parts.exceptions_of(packet)),
         facts=tuple(parts.facts_of(packet)),
-        conflicts=tuple(_conflict(row, candidate) for row in conflicts) or tuple(_packet_conflicts(packet)),
+        conflicts=tuple(_conflict(row, candidate) for row in conflicts if row.state == "open" or row.resolution)
+        or tuple(_packet_conflicts(packet)),
         counter_example=_counter_example(packet, namespace),
         decisions=tuple(decision_view(row, name) for row, name in decisions),
         content_hash=revision.content_hash,
@@ -166,6 +182,8 @@ def candidate_view(
         created_at=revision.created_at,
         replaces=_replaces(candidate),
         revoked_before=candidate.revoked_before,
+        forced=str((packet.get("forced") or {}).get("why") or ""),
+        example=_example(revision.content, namespace),
         hidden=hidden,
         mixed=mixed,
         missing=tuple(missing_parts(revision.content, packet)),
@@ -174,6 +192,14 @@ def candidate_view(
         link=links.candidate(namespace, candidate.id),
         rule_link=links.rule(namespace, version.rule_id) if version else "",
     )
+
+
+def _example(content: dict[str, Any], namespace: str) -> ExampleView | None:
+    shown = content.get("exemplar")
+    if not shown:
+        return None
+    link = links.episode(namespace, str(shown.get("episode_id")))
+    return ExampleView(link, str(shown.get("task") or ""), words_of([str(call) for call in shown.get("calls") or ()]))
 
 
 def _meaning(candidate: Candidate, content: parts.Content, decisions: Sequence[tuple[Decision, str]]) -> list[str]:
@@ -186,7 +212,9 @@ def _meaning(candidate: Candidate, content: parts.Content, decisions: Sequence[t
     left = max(needed - given, 0)
     said = [f"You approve the content {candidate.content_hash[:16]}… for {candidate.namespace}."]
     recheck = f"re-check on {content.recheck or 'a date that is not set'}"
-    if left <= 1:
+    if candidate.kind == "exemplar":
+        said.append(f"The run is kept as an example, apart from the rules: no search for rules returns it; {recheck}.")
+    elif left <= 1:
         said.append(f"Agents that read this namespace are served it from that moment; {recheck}.")
     else:
         said.append(f"It is served once {needed} different reviewers have approved this content; {recheck}.")
@@ -199,7 +227,16 @@ def _meaning(candidate: Candidate, content: parts.Content, decisions: Sequence[t
 def _conflict(row: Conflict, candidate: Candidate) -> ConflictView:
     mine = f"candidate:{candidate.id}"
     other = row.right_ref if row.left_ref == mine else row.left_ref
-    return ConflictView(f"{row.kind} with {other}", row.detail, ref_link(candidate.namespace, other))
+    side = "left" if row.left_ref == mine else "right"
+    stands = row.resolution == "both" or row.resolution == side
+    return ConflictView(
+        f"{row.kind} with {(row.sides.get('right' if side == 'left' else 'left') or {}).get('title') or other}",
+        row.detail,
+        ref_link(candidate.namespace, other),
+        page=links.conflict(candidate.namespace, row.id),
+        standing=("This side stands." if stands else "This side was put aside.") if row.resolution else "",
+        outcome=(row.reason or "") if row.resolution else "",
+    )
 
 
 def _packet_conflicts(packet: dict[str, Any]) -> list[ConflictView]:

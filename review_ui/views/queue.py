@@ -45,6 +45,7 @@ class QueueRow:
     warning: int
     conflicts: int
     revoked_before: bool
+    forced: bool
     age: str
     updated_at: datetime
 
@@ -70,6 +71,7 @@ def queue_row(candidate: Candidate, revision: CandidateRevision, conflicts: int,
         warning=verdicts.count("warn"),
         conflicts=conflicts,
         revoked_before=candidate.revoked_before,
+        forced=bool(packet.get("forced")),
         age=age_words(candidate.created_at, now),
         updated_at=candidate.updated_at,
     )

@@ -9,16 +9,10 @@ from typing import Any
 
 from review_ui import links
 from review_ui.text import age_words, span_words
-from storage.tables import Candidate, Inference, Run, RunStep
+from review_ui.views.choices import REGIME_WORDS, ChoiceView
+from review_ui.views.findings import SectionView
+from storage.tables import Candidate, Recheck, Run, RunStep
 
-VERDICT_WORDS = {
-    "confirmed": "Confirmed on groups it was not found on",
-    "unconfirmed": "Found, not confirmed",
-    "insufficient": "Too little evidence yet",
-    "confounded": "Only across tasks: gone within them",
-    "agent-confounded": "Gone when adjusted for the agent",
-    "hypothesis": "Untested cause",
-}
 STEP_WORDS = {"pending": "waiting", "leased": "working", "done": "done", "parked": "parked"}
 
 
@@ -63,17 +57,6 @@ class StageView:
 
 
 @dataclass(frozen=True)
-class FindingView:
-    """One conclusion."""
-
-    verdict: str
-    verdict_words: str
-    statement: str
-    next_step: str
-    ruled_out: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RunView:
     """A run's page. ``live`` asks the browser to look again."""
 
@@ -85,8 +68,14 @@ class RunView:
     stages: tuple[StageView, ...]
     stats: tuple[tuple[str, str], ...]
     problems: tuple[str, ...]
-    verdicts: tuple[tuple[str, int], ...]
-    findings: tuple[FindingView, ...]
+    sections: tuple[SectionView, ...]
+    choices: tuple[ChoiceView, ...]
+    choices_total: int
+    choices_link: str
+    regime: str
+    left_out: tuple[str, ...]
+    cost: str
+    rechecks: tuple[tuple[str, str, str, str], ...]
     candidates: tuple[tuple[str, str, str], ...]
 
 
@@ -111,8 +100,10 @@ def run_view(
     run: Run,
     steps: Sequence[RunStep],
     episodes: int,
-    verdicts: dict[str, int],
-    findings: Sequence[Inference],
+    sections: Sequence[SectionView],
+    choices: Sequence[ChoiceView],
+    choices_total: int,
+    rechecks: Sequence[Recheck],
     candidates: Sequence[Candidate],
     now: datetime,
 ) -> RunView:
@@ -131,8 +122,14 @@ def run_view(
         stages=tuple(_stage(name, [step for step in steps if step.stage == name], now) for name in stages),
         stats=tuple((key.replace("_", " "), str(value)) for key, value in sorted(run.stats.items())),
         problems=tuple(_problem(problem) for problem in run.problems),
-        verdicts=tuple((VERDICT_WORDS[verdict], count) for verdict, count in sorted(verdicts.items())),
-        findings=tuple(_finding(found) for found in findings),
+        sections=tuple(sections),
+        choices=tuple(choices),
+        choices_total=choices_total,
+        choices_link=links.choices(run.id),
+        regime=REGIME_WORDS.get(_regime(steps), ""),
+        left_out=tuple(_left_out(_totals([step.result for step in steps if step.stage == "contrast"]))),
+        rechecks=tuple(_recheck(one) for one in rechecks),
+        cost=_cost(_totals([step.result for step in steps if step.stage == "draft"])),
         candidates=tuple((links.candidate(c.namespace, c.id), c.title, c.state) for c in candidates),
     )
 
@@ -163,23 +160,52 @@ def _shard(step: RunStep, now: datetime) -> ShardView:
     return ShardView(step.shard or "whole stage", STEP_WORDS[step.state] + since, step.attempts, step.error or "")
 
 
-def _results(results: Sequence[dict[str, Any]]) -> str:
-    """Counts of all shards added up: "episodes 420, families 6"."""
+def _totals(results: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Counts of all shards added up."""
     totals: dict[str, float] = {}
     for result in results:
         for key, value in result.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 totals[key] = totals.get(key, 0) + value
-    return ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in totals.items())
+    return totals
+
+
+def _results(results: Sequence[dict[str, Any]]) -> str:
+    """As words: "episodes 420, families 6"."""
+    return ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in _totals(results).items())
+
+
+def _recheck(one: Recheck) -> tuple[str, str, str, str]:
+    """Link, name, verdict and words of a rule tested again."""
+    link, name = links.rule(one.namespace, one.rule_id), f"{one.rule_id} version {one.version}"
+    return link, name, one.verdict.replace("-", " "), one.words
+
+
+def _regime(steps: Sequence[RunStep]) -> str:
+    return next((str(step.result["regime"]) for step in steps if step.stage == "draft" and "regime" in step.result), "")
+
+
+def _left_out(totals: dict[str, float]) -> list[str]:
+    """What did not enter the comparison, and why; nothing where nothing was left out."""
+    said = []
+    if tainted := totals.get("tainted"):
+        said.append(f"{tainted:g} episodes that ran under a rule which was revoked, or descends from one")
+    if capped := totals.get("dropped_by_cap"):
+        said.append(f"{capped:g} runs over what one agent's token may contribute: a third of the independent groups")
+    return said
+
+
+def _cost(totals: dict[str, float]) -> str:
+    """What a model was asked, if any was."""
+    if not totals.get("model_calls") and not any(key.startswith("model_") and value for key, value in totals.items()):
+        return "no model was asked"
+    spent = f"{totals.get('model_calls', 0):g} model calls, {totals.get('model_tokens', 0):,.0f} tokens"
+    took = f", {span_words(totals['model_seconds'])}" if totals.get("model_seconds") else ""
+    dropped = totals.get("citations_dropped")
+    return spent + took + (f"; {dropped:g} citations were in no step, and dropped" if dropped else "")
 
 
 def _problem(problem: dict[str, Any]) -> str:
     where = " ".join(str(problem[key]) for key in ("stage", "shard") if problem.get(key))
     what = str(problem.get("error") or problem.get("detail") or problem.get("reason") or problem)
     return f"{where}: {what}" if where else what
-
-
-def _finding(found: Inference) -> FindingView:
-    return FindingView(
-        found.verdict, VERDICT_WORDS[found.verdict], found.statement, found.next_step or "", tuple(found.ruled_out)
-    )

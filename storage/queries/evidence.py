@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.tables import Candidate, Episode, Evidence, Inference, InferenceObservation, Observation
+from storage.tables import (
+    Candidate,
+    Cluster,
+    ClusterEpisode,
+    Episode,
+    Evidence,
+    Family,
+    Inference,
+    InferenceObservation,
+    Observation,
+)
+
+BATCH = 500
+"""Most ids in one statement."""
 
 
 def episodes_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
@@ -16,6 +30,16 @@ def episodes_cited(session: Session, namespace: str, candidate_id: str, number: 
         Evidence.stance == "support",
     )  # fmt: skip
     return set(session.exec(statement.distinct()))
+
+
+def steps_cited(session: Session, namespace: str, candidate_id: str, number: int, limit: int) -> list[tuple[str, str]]:
+    """Some (episode, first cited step) that support one revision; the step is empty where none is cited."""
+    statement = select(Evidence.episode_id, Evidence.step_ids).where(
+        Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number,
+        Evidence.stance == "support",
+    )  # fmt: skip
+    found = session.exec(statement.order_by(col(Evidence.episode_id)).limit(limit))
+    return [(episode_id, steps[0] if steps else "") for episode_id, steps in found]
 
 
 def stale_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
@@ -54,6 +78,15 @@ def confirmed_inferences(session: Session, namespace: str, run_id: str) -> Seque
     return session.exec(statement.order_by(col(Inference.predicate_id))).all()
 
 
+def conclusions_of_family(session: Session, namespace: str, run_id: str, family_id: str) -> Sequence[Inference]:
+    """What a run's contrast concluded about a family, hypotheses aside."""
+    statement = select(Inference).where(
+        Inference.namespace == namespace, Inference.run_id == run_id, Inference.family_id == family_id,
+        Inference.verdict != "hypothesis",
+    )  # fmt: skip
+    return session.exec(statement.order_by(col(Inference.predicate_id))).all()
+
+
 def observations_of(
     session: Session, namespace: str, inference_id: str
 ) -> Sequence[tuple[InferenceObservation, Observation, Episode]]:
@@ -76,3 +109,49 @@ def observations_of(
         .order_by(col(Observation.episode_id), col(Observation.id))
     )
     return session.exec(statement).all()
+
+
+def clusters_of_episodes(
+    session: Session, namespace: str, episode_ids: Collection[str]
+) -> dict[str, tuple[str, str | None]]:
+    """The label of the cluster that each of these episodes is in, and its derived task where it has one."""
+    statement = (
+        select(ClusterEpisode.episode_id, Cluster.label, ClusterEpisode.stratum)
+        .join(
+            Cluster,
+            (col(Cluster.namespace) == col(ClusterEpisode.namespace))
+            & (col(Cluster.id) == col(ClusterEpisode.cluster_id)),
+        )
+        .where(ClusterEpisode.namespace == namespace, col(ClusterEpisode.episode_id).in_(episode_ids))
+    )
+    return {episode_id: (label, stratum) for episode_id, label, stratum in session.exec(statement)}
+
+
+def families_calling(session: Session, namespace: str, calls: Collection[str], but_family: str) -> list[str]:
+    """Labels of other families of which some cluster makes all of these calls."""
+    if not calls:
+        return []
+    statement = (
+        select(Family.label, Cluster.tools)
+        .join(
+            Cluster,
+            (col(Cluster.namespace) == col(Family.namespace)) & (col(Cluster.family_id) == col(Family.id)),
+        )
+        .where(Family.namespace == namespace, Family.id != but_family)
+    )
+    wanted = {call.removeprefix("user:") for call in calls}
+    return sorted({label for label, tools in session.exec(statement) if wanted <= set(tools)})
+
+
+def count_in_family(session: Session, namespace: str, family_id: str, episode_ids: Collection[str]) -> int:
+    """How many of these episodes are of a family."""
+    ordered = sorted(episode_ids)
+    found = 0
+    for start in range(0, len(ordered), BATCH):
+        statement = select(sa.func.count()).where(
+            col(Episode.namespace) == namespace,
+            col(Episode.family_id) == family_id,
+            col(Episode.id).in_(ordered[start : start + BATCH]),
+        )
+        found += session.exec(statement).one()
+    return found

@@ -51,11 +51,15 @@ def episodes_of_run(session: Session, run_id: str) -> int:
     return session.exec(select(sa.func.count()).select_from(RunEpisode).where(RunEpisode.run_id == run_id)).one()
 
 
-def findings_of_run(session: Session, namespace: str, run_id: str, limit: int = 200) -> list[Inference]:
-    """What a run concluded, confirmed findings first."""
-    confirmed_first = sa.case((col(Inference.verdict) == "confirmed", 0), else_=1)
-    statement = select(Inference).where(Inference.namespace == namespace, Inference.run_id == run_id)
-    return list(session.exec(statement.order_by(confirmed_first, Inference.verdict, Inference.id).limit(limit)))
+def findings_of_run(
+    session: Session, namespace: str, run_id: str, verdicts: Sequence[str], *, offset: int = 0, limit: int = 50
+) -> list[Inference]:
+    """What a run concluded with one of these verdicts, in their order."""
+    order = sa.case({verdict: place for place, verdict in enumerate(verdicts)}, value=col(Inference.verdict))
+    statement = select(Inference).where(
+        Inference.namespace == namespace, Inference.run_id == run_id, col(Inference.verdict).in_(verdicts)
+    )
+    return list(session.exec(statement.order_by(order, col(Inference.id)).offset(offset).limit(limit)))
 
 
 def verdicts_of_run(session: Session, namespace: str, run_id: str) -> dict[str, int]:

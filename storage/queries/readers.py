@@ -35,6 +35,12 @@ def active_rules(session: Session, namespace: str) -> Sequence[RuleVersion]:
     return session.exec(statement.order_by(col(RuleVersion.rule_id))).all()
 
 
+def holdout_of(session: Session, namespace: str) -> float:
+    """The part of the sessions from which a rule is withheld at random, by policy; 0 if it says nothing."""
+    policy = session.exec(select(Namespace.policy).where(Namespace.path == namespace)).one_or_none() or {}
+    return float(policy.get("holdout_fraction") or 0)
+
+
 def open_conflicts(session: Session, namespace: str, refs: Collection[str]) -> Sequence[Conflict]:
     """Open conflicts in which any of these texts is a side."""
     if not refs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -95,3 +97,19 @@ def descendants_of(session: Session, namespace: str, keys: Collection[VersionKey
         VersionAncestor.namespace == namespace, parent.in_(sorted(keys))
     )
     return set(session.exec(statement.distinct()))
+
+
+def closure_in(session: Session, namespace: str) -> dict[VersionKey, set[VersionKey]]:
+    """The closure of lineage of a whole namespace: every version that descends from another, and from which."""
+    found: dict[VersionKey, set[VersionKey]] = {}
+    for row in session.exec(select(VersionAncestor).where(VersionAncestor.namespace == namespace)):
+        found.setdefault((row.rule_id, row.version), set()).add((row.ancestor_rule_id, row.ancestor_version))
+    return found
+
+
+def contents_promoted(session: Session, namespace: str) -> Sequence[tuple[str, int, dict[str, Any], datetime]]:
+    """The content of every version ever promoted, in whatever state: (rule id, version, content, promoted at)."""
+    statement = select(RuleVersion.rule_id, RuleVersion.version, RuleVersion.content, RuleVersion.promoted_at)
+    statement = statement.where(RuleVersion.namespace == namespace)
+    rows = session.exec(statement.order_by(col(RuleVersion.rule_id), col(RuleVersion.version)))
+    return [(rule_id, number, dict(content), at) for rule_id, number, content, at in rows]

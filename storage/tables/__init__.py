@@ -2,7 +2,7 @@
 
 from storage.tables.base import UtcDateTime
 from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey, FollowedFile
-from storage.tables.night import FactsBatch, ModeChoice, ModelReply, Recheck, Stratum, TextVector
+from storage.tables.night import FactsBatch, ModeChoice, ModelReply, Recheck, Statement, Stratum, TextVector
 from storage.tables.people import ApiToken, Heartbeat, LoginAttempt, Namespace, Schedule, User, WebSession
 from storage.tables.review import Candidate, CandidateRevision, Conflict, Decision, Evidence
 from storage.tables.rules import (
@@ -38,5 +38,5 @@ __all__ = [
     "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat", "Inference",
     "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace", "Observation",
     "OutboxEvent", "Recheck", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule", "SearchMiss",
-    "Stratum", "TextVector", "User", "UtcDateTime", "VersionAncestor", "WebSession",
+    "Statement", "Stratum", "TextVector", "User", "UtcDateTime", "VersionAncestor", "WebSession",
 ]  # fmt: skip

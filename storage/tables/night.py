@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from storage.tables.base import Row, json_field, one_of, time_field
+from storage.tables.base import Row, episode_fk, json_field, one_of, time_field
 from storage.tables.rules import version_fk
 
 REPLY_STATES = ("accepted", "malformed", "failed")
@@ -37,9 +37,10 @@ class FactsBatch(Row, table=True):
 
 
 class Stratum(Row, table=True):
-    """One task of a family: given by its key, or derived from texts that are alike. ``leader`` is the founding episode.
+    """One task of a family: given by its key, or derived from texts that are alike.
 
-    ``run_id`` is the run that founded it, so that a step done again founds the same.
+    ``leaders`` are the first episodes of it, whose texts stand for it. ``run_id`` is the run that founded it, so that a
+    step done again founds the same.
     """
 
     __table_args__ = (
@@ -50,7 +51,7 @@ class Stratum(Row, table=True):
     namespace: str = Field(primary_key=True)
     family_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
-    leader: str
+    leaders: list[str] = json_field(list)
     cluster_id: str | None = None
     is_derived: bool = False
     run_id: str = Field(foreign_key="run.id")
@@ -122,6 +123,33 @@ class ModeChoice(Row, table=True):
     reward: float | None = None
     reward_why: str | None = None
     at: datetime = time_field()
+
+
+class Statement(Row, table=True):
+    """One fact that one step states, short and in plain words, so that the next night compares without reading bodies.
+
+    ``subject_key`` is what it is found by. ``attribute`` is empty where a change names only values; ``previous`` is the
+    value that a change ends. ``single``: one value at a time. A purge of the episode erases the row.
+    """
+
+    __table_args__ = (episode_fk(), sa.Index("ix_statement_subject", "namespace", "subject_key", "said_at"))
+
+    namespace: str = Field(primary_key=True)
+    episode_id: str = Field(primary_key=True)
+    step_id: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    subject_key: str
+    subject: str
+    attribute: str
+    value: str
+    previous: str = ""
+    denied: bool = False
+    single: bool = False
+    valid_from: datetime | None = time_field(nullable=True)
+    valid_to: datetime | None = time_field(nullable=True)
+    said_at: datetime = time_field()
+    session: str = ""
+    trust: str = ""
 
 
 class Recheck(Row, table=True):

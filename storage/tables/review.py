@@ -107,12 +107,13 @@ class Evidence(Row, table=True):
 class Conflict(Row, table=True):
     """Two texts that cannot both be followed in one place, or two sets of raw episodes that contradict each other.
 
-    Both sides are kept, with what each rests on in ``sides``. Resolving one is a person's decision with a reason.
+    Its id is of what it is about, so that it is the same one from night to night. Both sides are kept, with what each
+    rests on in ``sides``. Resolving one is a person's decision with a reason.
     """
 
     __table_args__ = (
-        sa.UniqueConstraint("namespace", "left_ref", "right_ref", "kind"),
         one_of("state", ("open", "resolved"), "state"),
+        sa.Index("ix_conflict_left_ref", "namespace", "left_ref"),
     )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")

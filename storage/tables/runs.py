@@ -11,6 +11,9 @@ from sqlmodel import Field
 from storage.tables.base import Row, episode_fk, json_field, one_of, time_field
 
 RUN_STATES = ("running", "completed", "partial", "failed")
+VERDICTS = (
+    "confirmed", "unconfirmed", "insufficient", "confounded", "agent-confounded", "consequence", "hypothesis",
+)  # fmt: skip
 STEP_STATES = ("pending", "leased", "done", "parked")
 
 
@@ -98,7 +101,7 @@ class Family(Row, table=True):
 
 
 class Cluster(Row, table=True):
-    """A homogeneous group inside a family, for drafting and display."""
+    """A homogeneous group inside a family, for drafting and display. One that grew into an older one says which."""
 
     __table_args__ = (sa.ForeignKeyConstraint(["namespace", "family_id"], ["family.namespace", "family.id"]),)
 
@@ -108,6 +111,7 @@ class Cluster(Row, table=True):
     label: str
     terms: list[str] = json_field(list)
     tools: list[str] = json_field(list)
+    absorbed_by: str | None = None
     created_at: datetime = time_field()
 
 
@@ -146,14 +150,15 @@ class Inference(Row, table=True):
     """What was concluded from which observations, by one run. ``verdict`` says how far it may go.
 
     confirmed: may be drafted; unconfirmed, insufficient: needs more; confounded: strong without strata, gone with
-    them; agent-confounded: gone when adjusted for the agent; hypothesis: an untested cause with its next step.
+    them; agent-confounded: gone when adjusted for the agent; consequence: follows from what was done; hypothesis: an
+    untested cause with its next step.
     """
 
     __table_args__ = (
         sa.UniqueConstraint("namespace", "run_id", "predicate_id"),
         one_of(
             "verdict",
-            ("confirmed", "unconfirmed", "insufficient", "confounded", "agent-confounded", "hypothesis"),
+            VERDICTS,
             "verdict",
         ),
     )

@@ -1,6 +1,10 @@
 """Homogeneous clusters inside a family, for drafting and display, told from task texts.
 
 The unit is a task: runs of one task are never torn apart. Tools used only label a cluster.
+
+Tasks are grouped by average linkage, cut where the silhouette (Rousseeuw 1987) is widest, block by block, so that no
+table of all pairs is ever held. A cluster that was there before keeps its id and its tasks: new tasks join it or
+found others.
 """
 
 from __future__ import annotations
@@ -10,11 +14,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.metrics import silhouette_score
+
 from storage.ids import content_hash
 from tasks.cluster.text import normalised
 from tasks.cluster.vectors import TextSpace
 
-ALIKE = 0.5
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+BLOCK = 1500
+"""Tasks that are compared each with each at a time."""
+STANDING = 4
+"""Tasks of a settled cluster that stand for it."""
+FEW, FAR = 12, 1.0
+"""Below so many tasks a silhouette says nothing, and the cut is at this distance between unit vectors (cosine 0.5)."""
+CUTS = tuple(round(0.4 + 0.1 * step, 1) for step in range(10))
 TERMS, TOOLS = 5, 5
 
 
@@ -37,20 +56,153 @@ class ClusterDraft:
     tools: list[str]
 
 
-def assign(family: str, tasks: Sequence[Task]) -> dict[str, str]:
-    """Task key to cluster id. A task that is in a cluster stays there; a new one joins the nearest, or founds one."""
-    settled = [task for task in tasks if task.cluster]
+def assign(family: str, tasks: Sequence[Task], vectors: Mapping[str, Floats] | None = None) -> dict[str, str]:
+    """Task key to cluster id. A task that is in a cluster stays there; a new one joins one, or founds one.
+
+    Args:
+        family: the family's id; it enters the ids of new clusters.
+        tasks: all of the family, in the order they were founded (the older of two clusters is the one met first).
+        vectors: text to vector where an embedder is set up, one for each text; lexical vectors if absent.
+    """
+    found = {task.key: task.cluster for task in tasks if task.cluster}
     fresh = sorted((task for task in tasks if not task.cluster), key=lambda task: (task.key, task.text))
-    if not fresh:
-        return {task.key: str(task.cluster) for task in settled}
-    space = TextSpace([task.text for task in settled + fresh])
-    led = space.follow_leaders(len(settled), ALIKE)
-    found = {task.key: str(task.cluster) for task in settled}
-    for task, leader in zip(fresh, led, strict=True):
-        old = leader < len(settled)
-        founder = fresh[leader - len(settled)] if not old else settled[leader]
-        found[task.key] = str(founder.cluster) if old else content_hash(["cluster", family, founder.key], 16)
+    if fresh:
+        standing = _standing(tasks)
+        rows = _rows([task.text for task in standing + fresh], vectors)
+        grown = _Growing(rows, _widest(rows))
+        grown.settle([str(task.cluster) for task in standing])
+        for start in range(len(standing), len(rows), BLOCK):
+            grown.take(range(start, min(start + BLOCK, len(rows))))
+        named = grown.named(family, [task.key for task in standing + fresh])
+        found |= {task.key: named[len(standing) + index] for index, task in enumerate(fresh)}
     return found
+
+
+def merges(tasks: Sequence[Task], vectors: Mapping[str, Floats] | None = None) -> dict[str, str]:
+    """Settled clusters that have become one: the younger's id to the older's, which absorbs it.
+
+    Args:
+        tasks: settled ones, in the order they were founded.
+        vectors: as for ``assign``.
+    """
+    standing = _standing(tasks)
+    if not standing:
+        return {}
+    rows = _rows([task.text for task in standing], vectors)
+    order = list(dict.fromkeys(str(task.cluster) for task in standing))
+    grown = _Growing(rows, _widest(rows))
+    grown.settle([str(task.cluster) for task in standing])
+    absorbed = grown.absorbed(settled=False)
+    return {order[young]: order[old] for young, old in absorbed.items()}
+
+
+def _standing(tasks: Sequence[Task]) -> list[Task]:
+    """The first few tasks of every settled cluster."""
+    seen: Counter[str | None] = Counter()
+    kept = []
+    for task in tasks:
+        seen[task.cluster] += 1
+        if task.cluster and seen[task.cluster] <= STANDING:
+            kept.append(task)
+    return kept
+
+
+def _rows(texts: Sequence[str], vectors: Mapping[str, Floats] | None) -> Floats:
+    if vectors is None:
+        return TextSpace(texts).rows
+    rows = np.array([vectors[text] for text in texts], dtype=np.float64)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
+
+
+def _distances(rows: Floats) -> Floats:
+    far = np.sqrt(np.clip(2 - 2 * (rows @ rows.T), 0, 4))
+    np.fill_diagonal(far, 0)
+    return np.asarray(far)
+
+
+def _widest(rows: Floats) -> float:
+    """The distance at which a cut of the first block leaves the widest silhouette; the closest of equals."""
+    if len(rows) < FEW:
+        return FAR
+    far = _distances(rows[:BLOCK])
+    tree = linkage(squareform(far, checks=False), "average")
+    best, widest = FAR, -1.0
+    for cut in CUTS:
+        labels = fcluster(tree, cut, "distance")
+        if 1 < labels.max() < len(far):
+            width = float(silhouette_score(far, labels, metric="precomputed"))
+            best, widest = (cut, width) if width > widest else (best, widest)
+    return best
+
+
+class _Growing:
+    """Clusters that take up rows. Row and cluster, or two clusters, are as far apart as their members on average."""
+
+    def __init__(self, rows: Floats, cut: float) -> None:
+        self._rows, self._cut = rows, cut
+        self._alike = 1 - cut**2 / 2
+        self._sums = np.zeros((0, rows.shape[1]))
+        self._sizes = np.zeros(0)
+        self._of_row: dict[int, int] = {}
+        self._settled: list[str] = []
+
+    def settle(self, clusters: Sequence[str]) -> None:
+        """The first rows are in clusters already."""
+        self._settled = list(dict.fromkeys(clusters))
+        place = {cluster: index for index, cluster in enumerate(self._settled)}
+        self._add(list(range(len(clusters))), [place[cluster] for cluster in clusters])
+
+    def take(self, rows: Sequence[int]) -> None:
+        """Let each row join the cluster it is nearest to, and group those that no cluster is near to."""
+        alone = list(rows)
+        if len(self._sizes):
+            cosines = self._rows[alone] @ (self._sums / self._sizes[:, None]).T
+            best = cosines.argmax(axis=1)
+            near = cosines[np.arange(len(alone)), best] >= self._alike - 1e-9
+            self._add([row for row, is_near in zip(alone, near, strict=True) if is_near], best[near].tolist())
+            alone = [row for row, is_near in zip(alone, near, strict=True) if not is_near]
+        if alone:
+            self._add(alone, (self._grouped(self._rows[alone]) + len(self._sizes)).tolist())
+
+    def absorbed(self, settled: bool) -> dict[int, int]:
+        """Clusters that are near an older one, and that one. ``settled``: those that have an id stay as they are."""
+        means = self._sums / self._sizes[:, None]
+        gone: dict[int, int] = {}
+        is_gone = np.zeros(len(means), dtype=bool)
+        for young in range(len(self._settled) if settled else 1, len(means)):
+            cosines = means[:young] @ means[young]
+            cosines[is_gone[:young]] = -1
+            if young and cosines.max() >= self._alike - 1e-9:
+                gone[young] = int(cosines.argmax())
+                is_gone[young] = True
+        return gone
+
+    def named(self, family: str, keys: Sequence[str]) -> dict[int, str]:
+        """Row to cluster id; a new cluster is named after its founder."""
+        gone = self.absorbed(settled=True)
+        names = dict(enumerate(self._settled))
+        found = {}
+        for row, cluster in sorted(self._of_row.items()):
+            cluster = gone.get(cluster, cluster)
+            found[row] = names.setdefault(cluster, content_hash(["cluster", family, keys[row]], 16))
+        return found
+
+    def _grouped(self, rows: Floats) -> Ints:
+        """Groups of some rows, numbered in the order of their first rows."""
+        if len(rows) == 1:
+            return np.zeros(1, dtype=np.int64)
+        tree = linkage(squareform(_distances(rows), checks=False), "average")
+        labels = fcluster(tree, self._cut + 1e-9, "distance")
+        order = {label: index for index, label in enumerate(dict.fromkeys(labels.tolist()))}
+        return np.array([order[label] for label in labels.tolist()], dtype=np.int64)
+
+    def _add(self, rows: Sequence[int], clusters: Sequence[int]) -> None:
+        more = max([len(self._sizes), *(cluster + 1 for cluster in clusters)]) - len(self._sizes)
+        self._sums = np.vstack([self._sums, np.zeros((more, self._sums.shape[1]))])
+        self._sizes = np.concatenate([self._sizes, np.zeros(more)])
+        np.add.at(self._sums, list(clusters), self._rows[list(rows)])
+        np.add.at(self._sizes, list(clusters), 1)
+        self._of_row.update(zip(rows, clusters, strict=True))
 
 
 def describe(texts: Mapping[str, Sequence[str]], tools: Mapping[str, Counter[str]]) -> list[ClusterDraft]:

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +21,31 @@ import numpy.typing as npt
 from storage.ids import content_hash
 from tasks.ingest.episode import Episode
 
-Sketch = npt.NDArray[np.uint64]
+Sketch = npt.NDArray[np.uint16]
 
 SLOTS, BAND = 128, 8
 NEAR = 0.9
-EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 FEW = 20
 """Shingles below which a text is too short for its likeness to mean anything but when it is equal."""
+
+BUCKET = 50
+"""A record is compared with so many of those that share a band with it, the first ones."""
+
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+NOTHING = np.uint16(0xFFFF)
+"""An empty slot, once 16 bits are left of it."""
+PAIRS = 1 << 19
+"""Pairs compared at a time."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What independence is judged by. ``names`` are the ids others may name it by in ``retry_of``."""
+    """What independence is judged by. ``names`` are the ids others may name it by in ``retry_of``.
+
+    ``group`` is the group it was put in before, None for a record that is new: known records are compared with new
+    ones only.
+    """
 
     episode_id: str
     task: str
@@ -40,6 +54,7 @@ class Record:
     retry_of: str | None
     names: tuple[str, ...]
     sketch: Sketch
+    group: str | None = None
 
 
 def group_ids(records: Sequence[Record]) -> dict[str, str]:
@@ -64,19 +79,34 @@ def trace_text(episode: Episode) -> str:
 
 
 def sketch(text: str) -> Sketch:
-    """MinHash of the word 3-shingles, ``SLOTS`` numbers; scripts without spaces are cut into their letters."""
+    """MinHash of the word 3-shingles, ``SLOTS`` numbers of 16 bits; scripts without spaces are cut into their letters.
+
+    So few bits are enough: two numbers that are not the same agree once in 65,536 (Li and König 2010).
+    """
     words = re.findall(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+", text.casefold())
     if len(words) < FEW:
-        return np.full(SLOTS, np.uint64(zlib.crc32(" ".join(words).encode("utf-8", "surrogatepass"))))
-    hashed = np.fromiter((zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in words), np.uint64, len(words))
-    shingles = hashed[:-2] * np.uint64(0x9E3779B97F4A7C15)
+        whole = np.uint64(_word_hash(" ".join(words)))
+        return _low(_mixed(np.arange(1, SLOTS + 1, dtype=np.uint64) * GOLDEN + whole))
+    hashed = np.fromiter(map(_word_hash, words), np.uint64, len(words))
+    shingles = hashed[:-2] * GOLDEN
     shingles = _mixed(_mixed(shingles + hashed[1:-1]) + hashed[2:])
     slots = np.full(SLOTS, EMPTY)
     np.minimum.at(slots, (shingles % np.uint64(SLOTS)).astype(np.intp), shingles)
-    return slots
+    return _low(slots)
 
 
-def _mixed(values: Sketch) -> Sketch:
+@lru_cache(maxsize=1 << 16)
+def _word_hash(word: str) -> int:
+    """The words of runs repeat: hashed once, most are only looked up."""
+    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
+
+
+def _low(slots: npt.NDArray[np.uint64]) -> Sketch:
+    """The upper 16 bits of each; an empty slot stays all ones."""
+    return (slots >> np.uint64(48)).astype(np.uint16)
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """SplitMix64's finaliser (Steele, Lea and Flood 2014); wraps around by design."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -85,16 +115,25 @@ def _mixed(values: Sketch) -> Sketch:
 
 def likeness(one: Sketch, two: Sketch) -> float:
     """Estimated Jaccard of two sketches."""
-    filled = (one != EMPTY) | (two != EMPTY)
-    return float(((one == two) & filled).sum() / max(1, filled.sum()))
+    return float(_likeness(one[None, :], two[None, :])[0])
+
+
+def _likeness(left: Sketch, right: Sketch) -> npt.NDArray[np.float64]:
+    """Of each pair of rows."""
+    filled = (left != NOTHING) | (right != NOTHING)
+    same: npt.NDArray[np.float64] = ((left == right) & filled).sum(1) / np.maximum(1, filled.sum(1))
+    return same
 
 
 def _links(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
-    sessions: dict[str, int] = {}
+    by_session: dict[str, int] = {}
     by_name: dict[str, int] = {}
+    by_group: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.session is not None:
-            yield sessions.setdefault(record.session, index), index
+            yield by_session.setdefault(record.session, index), index
+        if record.group is not None:
+            yield by_group.setdefault(record.group, index), index
         for name in record.names:
             by_name.setdefault(name, index)
     for index, record in enumerate(records):
@@ -104,22 +143,71 @@ def _links(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
 
 
 def _near_duplicates(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
-    buckets: dict[tuple[int, bytes], list[int]] = {}
-    for index, record in enumerate(records):
-        met: set[int] = set()
-        for band in range(0, SLOTS, BAND):
-            bucket = buckets.setdefault((band, record.sketch[band : band + BAND].tobytes()), [])
-            met.update(bucket[:50])
-            bucket.append(index)
-        for other in sorted(met):
-            if not _are_trials(records[other], record) and likeness(records[other].sketch, record.sketch) >= NEAR:
-                yield other, index
+    """Pairs of near-duplicates that are no trials of each other; of known records only with a new one."""
+    if not records or all(record.group is not None for record in records):
+        return
+    sketches = np.stack([record.sketch for record in records])
+    facts = _TrialFacts.of(records)
+    met = np.unique(np.concatenate([_sharing(sketches, band, facts.new) for band in range(0, SLOTS, BAND)]), axis=0)
+    for start in range(0, len(met), PAIRS):
+        one, two = met[start : start + PAIRS].T
+        rest = ~facts.are_trials(one, two)
+        one, two = one[rest], two[rest]
+        alike = _likeness(sketches[one], sketches[two]) >= NEAR
+        yield from zip(one[alike].tolist(), two[alike].tolist(), strict=True)
 
 
-def _are_trials(one: Record, two: Record) -> bool:
-    if one.task != two.task or one.session is None or two.session is None or one.session == two.session:
-        return False
-    return one.started_at is None or one.started_at != two.started_at
+def _sharing(sketches: Sketch, band: int, new: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Pairs (earlier, later) whose sketches agree in a band, shape (pairs, 2); one of each pair is new."""
+    halves = np.ascontiguousarray(sketches[:, band : band + BAND]).view(np.uint64).reshape(len(sketches), -1)
+    key = _mixed(_mixed(halves[:, 0]) + halves[:, 1] * GOLDEN)
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.r_[True, key[order][1:] != key[order][:-1]])
+    sizes = np.diff(np.r_[starts, len(order)])
+    found = [np.zeros((0, 2), np.int64)]
+    for start, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
+        members = order[start : start + size]
+        if not new[members].any():
+            continue
+        first = members[:BUCKET]
+        pairs = np.stack(np.broadcast_arrays(first[:, None], members[None, :]), -1).reshape(-1, 2)
+        pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+        found.append(pairs[new[pairs[:, 0]] | new[pairs[:, 1]]])
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class _TrialFacts:
+    """Task, session and start of every record as numbers; -1 and ``NAT`` where it names none."""
+
+    task: npt.NDArray[np.int64]
+    session: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    new: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def of(records: Sequence[Record]) -> _TrialFacts:
+        return _TrialFacts(
+            _codes(record.task for record in records), _codes(record.session for record in records),
+            np.array([NAT if r.started_at is None else int(r.started_at.timestamp() * 1e6) for r in records], np.int64),
+            np.array([record.group is None for record in records], bool),
+        )  # fmt: skip
+
+    def are_trials(self, one: npt.NDArray[np.int64], two: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether two records of one task name different sessions and did not begin at the same moment."""
+        session_one, session_two = self.session[one], self.session[two]
+        apart = (session_one >= 0) & (session_two >= 0) & (session_one != session_two)
+        moments = (self.start[one] == NAT) | (self.start[one] != self.start[two])
+        trials: npt.NDArray[np.bool_] = (self.task[one] == self.task[two]) & apart & moments
+        return trials
+
+
+NAT = np.iinfo(np.int64).min
+
+
+def _codes(names: Iterable[str | None]) -> npt.NDArray[np.int64]:
+    known: dict[str, int] = {}
+    return np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], np.int64)
 
 
 def _root(parent: list[int], index: int) -> int:

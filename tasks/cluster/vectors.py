@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-from tasks.cluster.text import normalised
+from tasks.cluster.text import normalised, parted
 
 BUCKETS = 2**15
 DIMENSIONS = 64
@@ -26,9 +26,10 @@ class TextSpace:
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = HashingVectorizer(
-            analyzer="char", ngram_range=(2, 4), n_features=BUCKETS, alternate_sign=False, norm=None
-        ).transform([normalised(text)[:LONGEST] or " " for text in texts])
-        weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+            analyzer="char", ngram_range=(2, 4), n_features=BUCKETS, alternate_sign=False, norm=None, dtype=np.float32
+        ).transform([parted(normalised(text)[:LONGEST]) or " " for text in texts])
+        weighing = TfidfTransformer(sublinear_tf=True).fit(counts)
+        weighed = weighing.transform(counts, copy=False)
         self.rows: npt.NDArray[np.float64] = _reduced(weighed)
 
     def follow_leaders(self, given: int, alike: float) -> list[int]:
@@ -58,6 +59,7 @@ def _reduced(weighed: sparse.csr_matrix) -> npt.NDArray[np.float64]:
         dense = np.asarray(weighed @ weighed.T.toarray()) if weighed.shape[0] > 1 else np.ones((1, 1))
         return _half_kernel(dense)
     dense = TruncatedSVD(size, random_state=0, algorithm="randomized").fit_transform(weighed)
+    dense = dense.astype(np.float64)
     return np.asarray(dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12))
 
 

@@ -1,30 +1,40 @@
-"""Whether two claims can both be followed: compared by predicate, never by wording."""
+"""Whether two claims can both be followed: compared by predicate and scope. Likeness of words only proposes pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+from storage.ids import content_hash
+from tasks.conflict.demands import Demand, demands_of
 from tasks.conflict.scopes import is_newer, overlap
-from tasks.contrast.predicate import Predicate, argument_words, call_words, from_canonical
 
-ConflictKind = Literal["opposite-advice", "order-reversed", "different-value", "supersession"]
+ConflictKind = Literal["contradiction", "supersession", "duplicate", "overlap"]
+FORMS = ("opposite-advice", "order-reversed", "different-value")
+"""Forms of a contradiction between two claims, the plainest first."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One side: ``ref`` is ``candidate:<id>`` or ``rule:<id>@<version>``."""
+    """One side: ``ref`` is ``candidate:<id>`` or ``rule:<id>@<version>``. ``text`` is all that an agent would read."""
 
     ref: str
     predicate: Mapping[str, Any]
     scope: Mapping[str, Any]
     title: str
+    text: str = ""
 
     @property
     def family(self) -> str:
-        """The condition under which it was found."""
-        return str(self.predicate.get("family", ""))
+        """The condition under which it was found; empty where it names none."""
+        return str(self.predicate.get("family") or "")
+
+    @cached_property
+    def demands(self) -> tuple[Demand, ...]:
+        """What it asks for; empty where only its words say so."""
+        return demands_of(self.predicate)
 
 
 @dataclass(frozen=True)
@@ -32,83 +42,76 @@ class Found:
     """A conflict of ``left`` with ``right``. ``supersedes``: following the left means putting the right aside."""
 
     kind: ConflictKind
+    form: str
     left: str
     right: str
     detail: str
-    supersedes: bool
+    supersedes: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Its identity, whichever side found it."""
+        """Its identity, whichever side found it: a pair conflicts in one form, and may do so in another kind later."""
         one, two = sorted((self.left, self.right))
-        return self.kind, one, two
+        return self.form, one, two
+
+
+def says(content: Mapping[str, Any]) -> str:
+    """Hash of what a content tells agents, its re-check date apart: a decision about it holds as long as this does."""
+    scope = {name: value for name, value in (content.get("scope") or {}).items() if name != "recheck_at"}
+    return content_hash({**content, "scope": scope}, 32)
+
+
+def may_meet(left: Claim, right: Claim) -> bool:
+    """Whether a run could fall under both: another family is another condition, and so is a disjoint scope."""
+    apart = left.family and right.family and left.family != right.family
+    return left.ref != right.ref and not apart and overlap(left.scope, right.scope)
 
 
 def compare(left: Claim, right: Claim) -> Found | None:
-    """How two claims conflict; None where both can be followed.
+    """How two claims conflict, by what they ask for; None where both can be followed, or nothing can be compared.
 
-    Claims of different families, or with scopes that no run falls under both of, do not conflict. Against an active
-    rule the newer claim proposes to supersede it, so that never both are current.
+    Against an active rule the newer claim proposes to supersede it, so that never both are current. One finding in two
+    revisions is no conflict.
     """
-    if left.ref == right.ref or left.family != right.family or not overlap(left.scope, right.scope):
+    if not may_meet(left, right) or not left.demands or not right.demands:
         return None
-    one, two = from_canonical(dict(left.predicate)), from_canonical(dict(right.predicate))
-    found = _opposite(one, two) or _reversed(one, two) or _other_value(one, two)
-    if found is None:
+    if same_finding(left, right):
         return None
-    kind, detail = found
+    return _contradiction(left, right) or _same(left, right)
+
+
+def same_finding(left: Claim, right: Claim) -> bool:
+    """Whether both are one finding in two revisions: the same predicate, if there is one beside the family."""
+    return bool(left.predicate.keys() - {"family"}) and dict(left.predicate) == dict(right.predicate)
+
+
+def _contradiction(left: Claim, right: Claim) -> Found | None:
+    theirs: dict[tuple[str, ...], list[Demand]] = {}
+    for demand in right.demands:
+        theirs.setdefault(demand.about, []).append(demand)
+    clashes = [(a, b) for a in left.demands for b in theirs.get(a.about, ()) if a.wants != b.wants]
+    if not clashes:
+        return None
+    one, two = min(clashes, key=lambda pair: (FORMS.index(pair[0].form), pair[0].about))
+    opposite = _undirected(left.predicate) == _undirected(right.predicate)
+    form = "opposite-advice" if opposite else one.form
     supersedes = right.ref.startswith("rule:") and not is_newer(right.scope, left.scope)
-    if supersedes and is_newer(left.scope, right.scope):
-        kind = "supersession"
+    kind: ConflictKind = "supersession" if supersedes and is_newer(left.scope, right.scope) else "contradiction"
     aside = "; approving this one puts it aside" if supersedes else ""
-    return Found(kind, left.ref, right.ref, f"{detail}; the other says: {right.title}{aside}", supersedes)
+    detail = f"one {one.words}, the other {two.words}; the other says: {right.title}{aside}"
+    return Found(kind, form, left.ref, right.ref, detail, supersedes)
 
 
-def _opposite(one: Predicate, two: Predicate) -> tuple[ConflictKind, str] | None:
-    if one.kind == two.kind and one.parts == two.parts and one.direction != two.direction:
-        return "opposite-advice", "the same condition, the opposite advice"
-    for a, b in ((one, two), (two, one)):
-        if a.kind == "call-present" and a.direction == "avoid" and a.parts[0] in _asks_for(b):
-            return "opposite-advice", f"one advises against {call_words(a.parts[0])}, which the other asks for"
+def _same(left: Claim, right: Claim) -> Found | None:
+    mine, theirs = ({(each.about, each.wants) for each in side.demands} for side in (left, right))
+    if mine == theirs:
+        detail = f"both ask for the same; the other says: {right.title}"
+        return Found("duplicate", "same-advice", left.ref, right.ref, detail)
+    if mine < theirs or theirs < mine:
+        whole = "the other asks for all of it and more" if mine < theirs else "this one asks for all of it and more"
+        return Found("overlap", "part-of", left.ref, right.ref, f"{whole}; the other says: {right.title}")
     return None
 
 
-def _asks_for(claim: Predicate) -> tuple[str, ...]:
-    """Calls that a claim tells the agent to make, as opposed to calls it speaks of in case they are made."""
-    if claim.kind == "missing-check":
-        return claim.parts[:1] if claim.direction == "avoid" else ()
-    if claim.kind == "recovery":
-        return claim.parts[2:] if claim.direction == "do" else ()
-    return claim.parts if claim.kind == "call-present" and claim.direction == "do" else ()
-
-
-def _reversed(one: Predicate, two: Predicate) -> tuple[ConflictKind, str] | None:
-    first, second = _ordered(one), _ordered(two)
-    if first is None or second is None or first != (second[1], second[0]):
-        return None
-    return "order-reversed", f"one wants {call_words(first[0])} first, the other {call_words(second[0])}"
-
-
-def _ordered(claim: Predicate) -> tuple[str, str] | None:
-    """(first, then) that a claim asks for."""
-    if claim.kind == "order":
-        one, two = claim.parts
-        return (one, two) if claim.direction == "do" else (two, one)
-    if claim.kind == "missing-check" and claim.direction == "avoid":
-        return claim.parts[0], claim.parts[1]
-    return None
-
-
-def _other_value(one: Predicate, two: Predicate) -> tuple[ConflictKind, str] | None:
-    """Two values asked for at one place. Two values advised against can both be heeded."""
-    if one.kind != two.kind or one.direction != "do" or two.direction != "do" or one.parts[:-1] != two.parts[:-1]:
-        return None
-    if one.kind == "argument":
-        argument = one.parts[1]
-        return (
-            "different-value",
-            f"{argument_words(argument, one.parts[2])} here, {argument_words(argument, two.parts[2])} there",
-        )
-    if one.kind == "environment":
-        return "different-value", f"{one.parts[0]} at {one.parts[1]} here, at {two.parts[1]} there"
-    return None
+def _undirected(predicate: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in predicate.items() if name != "direction"}

@@ -1,35 +1,36 @@
 """Sensitivity: does a finding survive when runs are compared within the agent as well?
 
 An agent that is weak, and also has the habit, makes the habit look harmful. Conditional logistic regression on task
-strata with one effect for each agent (Breslow and Day 1980, chapter 7) tells the two apart where agents vary in the
-habit; where they do not, nothing here can, and it says so. Beside it the plain test stratified by task and agent.
-
-Shrinkage: a weak normal prior on every coefficient keeps a separated likelihood finite (Gelman et al. 2008, scale 2.5).
+strata with one effect for each agent tells the two apart where agents vary in the habit; where they do not, nothing
+here can, and it says so. Beside it the plain test stratified by task and agent, which uses every unit.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import stats
 
-from tasks.contrast.cmh import Floats, Ints, count, effects
+from tasks.contrast.cmh import Effects, Floats, Ints, Tables, effects
+from tasks.contrast.conditional import Matched, fit
 from tasks.contrast.features import Bools
 from tasks.contrast.sample import Sample
 
-PRIOR_SCALE = 2.5
 GONE, UNTOUCHED = 0.5, 0.8
 """Shares of the unadjusted effect: below the first it is gone, from the second on the agent explains none of it."""
 
-MAX_UNITS = 120
-"""Units of one stratum in the likelihood; the first so many are taken, for its cost grows with the square."""
+UNITS_IN_ALL, LEAST_UNITS, MOST_UNITS = 10_000, 40, 160
+"""Units in the likelihood: about so many over all strata, and of one stratum between these."""
 
-MAX_STRATA = 200
-"""Tasks in the likelihood, the first so many in order of name: enough to see whether an effect vanishes."""
+MAX_STRATA = 250
+"""Tasks in the likelihood: enough to see whether an effect vanishes."""
 
 MAX_AGENTS = 40
+
+Method = Literal["", "conditional", "stratified"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Adjusted:
     """The feature's odds ratio with agent effects, and by strata of task and agent; ``verdict`` says what became of it.
 
     ``same``: still there. ``weaker``: part of it left, not certain. ``gone``: most of it vanished. ``inseparable``:
-    no agent varies in it. ``one-agent``: there is nothing to adjust for.
+    no agent varies in it. ``one-agent``: there is nothing to adjust for. ``method``: ``conditional`` logistic
+    regression with agent effects on ``units`` units, or only the comparison ``stratified`` by task and agent.
     """
 
     verdict: str
@@ -49,54 +51,101 @@ class Adjusted:
     within_agent_odds_ratio: float | None = None
     within_agent_p: float | None = None
     within_agent_strata: int = 0
+    method: Method = ""
+    units: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """For storage."""
         return asdict(self)
 
 
-def adjust(sample: Sample, feature: int, log_odds: float, level: float = 0.05) -> Adjusted:
+@dataclass(frozen=True)
+class Crew:
+    """By unit, a number for its agent, and its place in a draw of units that is blind to what the run did."""
+
+    agent: Ints
+    drawn: Ints
+
+    @staticmethod
+    def of(sample: Sample) -> Crew:
+        """Of a sample; made once, asked of many features."""
+        number = {agent: at for at, agent in enumerate(sorted(set(sample.agents)))}
+        agent = np.fromiter((number[agent] for agent in sample.agents), np.int64, len(sample.agents))
+        return Crew(agent, np.array([_draw(group) for group in sample.groups], dtype=np.int64))
+
+
+def _draw(group: str) -> int:
+    return zlib.crc32(group.encode("utf-8", "surrogatepass"))
+
+
+def adjust(
+    sample: Sample, feature: int, log_odds: float, level: float = 0.05, *, crew: Crew | None = None, fully: bool = True
+) -> Adjusted:
     """Adjust one feature for the agent.
 
     Args:
         log_odds: its unadjusted effect (log odds ratio, finite).
         level: the p that the adjusted effect must reach; of many findings asked of at once, each gets its share.
+        fully: by regression; else only by comparing within task and agent, which is much faster.
     """
+    crew = crew or Crew.of(sample)
     mask = sample.columns.mask[:, feature]
-    agents = sorted({agent for agent, spoken in zip(sample.agents, mask, strict=True) if spoken})
+    agents, code = np.unique(crew.agent[mask], return_inverse=True)
     if len(agents) < 2:
         return Adjusted("one-agent", len(agents))
-    code = np.array([agents.index(agent) if agent in agents else 0 for agent in sample.agents], dtype=np.int64)
-    column = sample.columns.take([feature])
-    within = effects(
-        count(column, sample.success, sample.stratum * len(agents) + code, len(sample.strata) * len(agents))
-    )
-    value = sample.columns.values[:, feature]
-    varies = any(len(set(value[mask & (code == index)])) == 2 for index in range(len(agents)))
-    fitted = _fit(value[mask], code[mask], sample.success[mask], sample.stratum[mask], log_odds, level)
-    verdict = "inseparable" if not varies else fitted.verdict
+    value, success, stratum = sample.columns.values[mask, feature], sample.success[mask], sample.stratum[mask]
+    within = _within(value, success, stratum * len(agents) + code)
+    side_by_side = (_finite(within.odds_ratio[0]), float(within.p[0]), int(within.strata[0]))
+    if not _varies(value, code):
+        return Adjusted("inseparable", len(agents), None, None, None, None, *side_by_side, method="stratified")
+    if not fully:
+        return _stratified(within, len(agents), log_odds, level, int(mask.sum()))
+    rows = _chosen(success, stratum, crew.drawn[mask])
+    data = Matched.build(_design(value[rows], code[rows]), success[rows], stratum[rows])
+    if data is None:
+        return Adjusted("inseparable", len(agents), None, None, None, None, *side_by_side, method="stratified")
+    best = fit(data)
+    beta, spread = float(best.beta[0]), float(best.spread[0])
+    p = float(2 * stats.norm.sf(abs(beta) / spread))
+    width = float(stats.norm.ppf(0.975)) * spread
+    # The comparison within agents has all units; where only some are in the likelihood it may be the surer of the two.
+    surest = min(p, float(within.p[0])) if len(rows) < len(value) and within.excess[0] * beta > 0 else p
+    ratio, low, high = (float(np.exp(value)) for value in (beta, beta - width, beta + width))
+    verdict = _verdict(beta, surest, log_odds, level)
     return Adjusted(
-        verdict, len(agents), fitted.odds_ratio, fitted.low, fitted.high, fitted.p_value,
-        _finite(within.odds_ratio[0]), float(within.p[0]), int(within.strata[0]),
-    )  # fmt: skip
+        verdict, len(agents), ratio, low, high, p, *side_by_side, method="conditional", units=int(data.real.sum())
+    )
 
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _fit(value: Bools, code: Ints, success: Bools, stratum: Ints, log_odds: float, level: float) -> Adjusted:
-    design = _design(value, code)
-    strata = _Strata.build(design, success, stratum)
-    if strata is None:
-        return Adjusted("inseparable", 0)
-    start = np.zeros(design.shape[1])
-    best = optimize.minimize(strata.objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-    beta, spread = float(best.x[0]), _standard_error(strata, best.x)
-    p = float(2 * stats.norm.sf(abs(beta) / spread))
-    width = float(stats.norm.ppf(0.975)) * spread
-    ratio, low, high = (float(np.exp(value)) for value in (beta, beta - width, beta + width))
-    return Adjusted(_verdict(beta, p, log_odds, level), 0, ratio, low, high, p)
+def _varies(value: Bools, code: Ints) -> bool:
+    with_, all_ = np.bincount(code, value), np.bincount(code)
+    return bool(((with_ > 0) & (with_ < all_)).any())
+
+
+def _within(value: Bools, success: Bools, cell: Ints) -> Effects:
+    """The effect by strata of task and agent."""
+    names, dense = np.unique(cell, return_inverse=True)
+    size = 2 * len(names)
+    with_, without = np.bincount(dense * 2 + success, value, size), np.bincount(dense * 2 + success, ~value, size)
+    parts = (with_[1::2], without[1::2], with_[0::2], without[0::2])
+    return effects(Tables(*(part.astype(np.int64)[:, None] for part in parts)))
+
+
+def _stratified(within: Effects, agents: int, log_odds: float, level: float, units: int) -> Adjusted:
+    """Judged by the comparison within task and agent alone; its one-step estimate never is infinite."""
+    beta = float(within.excess[0] / max(within.variance[0], 1e-9)) if within.variance[0] > 0 else 0.0
+    ratio = float(within.odds_ratio[0])
+    known = np.isfinite(ratio) and ratio > 0
+    p = float(within.p[0])
+    verdict = _verdict(float(np.log(ratio)) if known else beta, p, log_odds, level)
+    return Adjusted(
+        verdict, agents, _finite(ratio), float(within.low[0]), _finite(within.high[0]), p,
+        _finite(ratio), p, int(within.strata[0]), method="stratified", units=units,
+    )  # fmt: skip
 
 
 def _verdict(beta: float, p: float, log_odds: float, level: float) -> str:
@@ -108,6 +157,30 @@ def _verdict(beta: float, p: float, log_odds: float, level: float) -> str:
     return "same" if kept >= UNTOUCHED and p <= 0.05 else "weaker"
 
 
+def _chosen(success: Bools, stratum: Ints, drawn: Ints) -> Ints:
+    """Units for the likelihood: a bounded number of each stratum, half of each outcome where there are so many.
+
+    Drawn by a hash of the group, blind to the feature. How many of each outcome are taken does not bias it: the
+    likelihood is conditional on that number.
+    """
+    names, index = np.unique(stratum, return_inverse=True)
+    won, all_ = np.bincount(index, success).astype(np.int64), np.bincount(index)
+    both = (won > 0) & (won < all_)
+    cap = int(np.clip(UNITS_IN_ALL // max(1, int(both.sum())), LEAST_UNITS, MOST_UNITS))
+    lost = all_ - won
+    take_lost = np.minimum(lost, np.maximum(cap // 2, cap - won))
+    take_won = np.minimum(won, cap - take_lost)
+    informative = np.flatnonzero(both)
+    most = informative[np.argsort(-np.minimum(won, lost)[informative], kind="stable")][:MAX_STRATA]
+    room = np.zeros((len(names), 2), np.int64)
+    room[most] = np.stack([take_lost, take_won], axis=1)[most]
+    order = np.lexsort((drawn, success, index))
+    cell = index[order] * 2 + success[order]
+    place = np.arange(len(order)) - np.searchsorted(cell, cell)
+    kept: Ints = np.sort(order[place < room.reshape(-1)[cell]])
+    return kept
+
+
 def _design(value: Bools, code: Ints) -> Floats:
     """The feature, then one column for each agent but the most common one; rare agents beyond the cap share one."""
     counts = np.bincount(code)
@@ -116,70 +189,3 @@ def _design(value: Bools, code: Ints) -> Floats:
     columns = [value.astype(float), *((code == agent).astype(float) for agent in shown)]
     rest = np.isin(code, ranked[MAX_AGENTS + 1 :])
     return np.stack([*columns, rest.astype(float)] if rest.any() else columns, axis=1)
-
-
-@dataclass(frozen=True)
-class _Strata:
-    """Informative strata, padded to one shape: ``x`` (strata, units, columns), ``y`` and ``real`` (strata, units)."""
-
-    x: Floats
-    y: Floats
-    real: Bools
-
-    @staticmethod
-    def build(design: Floats, success: Bools, stratum: Ints) -> _Strata | None:
-        rows: list[Ints] = []
-        for index in np.unique(stratum):
-            members = np.flatnonzero(stratum == index)[:MAX_UNITS]
-            if 0 < success[members].sum() < len(members) and len(rows) < MAX_STRATA:
-                rows.append(members)
-        if not rows:
-            return None
-        widest = max(len(members) for members in rows)
-        x = np.zeros((len(rows), widest, design.shape[1]))
-        y, real = np.zeros((len(rows), widest)), np.zeros((len(rows), widest), bool)
-        for place, members in enumerate(rows):
-            x[place, : len(members)], y[place, : len(members)] = design[members], success[members]
-            real[place, : len(members)] = True
-        return _Strata(x, y, real)
-
-    def objective(self, beta: Floats) -> tuple[float, Floats]:
-        """Negative log posterior and its gradient.
-
-        The denominator sums over all choices of as many successes: the elementary symmetric polynomial, built one
-        unit at a time together with its derivative, and rescaled on the way so that it cannot overflow.
-        """
-        wins = self.y.sum(1).astype(int)
-        strata, units, columns = self.x.shape
-        weight = np.exp(np.clip(self.x @ beta, -30, 30)) * self.real
-        total = np.zeros((strata, wins.max() + 1))
-        total[:, 0] = 1.0
-        slope = np.zeros((strata, wins.max() + 1, columns))
-        scale = np.zeros(strata)
-        for unit in range(units):
-            w = weight[:, unit, None]
-            grown = w[:, :, None] * (slope[:, :-1] + total[:, :-1, None] * self.x[:, unit, None, :])
-            slope[:, 1:] += grown
-            total[:, 1:] += w * total[:, :-1]
-            top = total.max(1)
-            total /= top[:, None]
-            slope /= top[:, None, None]
-            scale += np.log(top)
-        at = np.arange(strata)
-        chosen = total[at, wins]
-        value = (self.y * (self.x @ beta)).sum() - (np.log(np.maximum(chosen, 1e-300)) + scale).sum()
-        gradient = (self.y[:, :, None] * self.x).sum((0, 1)) - (slope[at, wins] / chosen[:, None]).sum(0)
-        prior = beta / PRIOR_SCALE**2
-        return float(-value + 0.5 * (beta * prior).sum()), prior - gradient
-
-
-def _standard_error(strata: _Strata, beta: Floats, step: float = 1e-4) -> float:
-    """Of the first coefficient, from the curvature of the posterior (central differences of the gradient)."""
-    size = len(beta)
-    curvature = np.zeros((size, size))
-    for index in range(size):
-        shift = np.zeros(size)
-        shift[index] = step
-        curvature[index] = (strata.objective(beta + shift)[1] - strata.objective(beta - shift)[1]) / (2 * step)
-    covariance = np.linalg.pinv((curvature + curvature.T) / 2)
-    return float(np.sqrt(max(covariance[0, 0], 1e-12)))

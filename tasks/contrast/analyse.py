@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from tasks.contrast.agent import Adjusted, adjust
-from tasks.contrast.cmh import Effects, Floats, Tables, effects
-from tasks.contrast.confirm import Trial, look, still_holds
+from tasks.contrast.agent import Adjusted, Crew, adjust
+from tasks.contrast.cmh import Effects, Floats, Tables, effects, odds_ratios
+from tasks.contrast.confirm import BY_GROUP, Trial, look, still_holds
 from tasks.contrast.fdr import q_values
 from tasks.contrast.predicate import Predicate, predicate_id
-from tasks.contrast.redundancy import is_wording, wordings
+from tasks.contrast.redundancy import Worded, under, wordings
 from tasks.contrast.sample import Sample
+from tasks.contrast.scope import at_releases, fold_scopes
 from tasks.contrast.verdict import (
     Effect,
     Finding,
@@ -24,6 +25,7 @@ from tasks.contrast.verdict import (
     Verdict,
     exceptions,
     needs,
+    shrunk,
     statement,
 )
 
@@ -32,12 +34,11 @@ AGENT_P = 0.05
 """Shared by all strong features: so many adjusted effects are looked at, and some would pass by chance."""
 
 MOST_SUGGESTIVE, MOST_CONFOUNDED, MOST_FOUND = 10, 40, 100
+MOST_ADJUSTED = 40
+"""Findings adjusted for the agent by regression; those after them by comparing within task and agent."""
+
 ENOUGH_STRATA = 5
 """Fewer informative tasks than this cannot show that an association is gone within tasks."""
-
-
-_Worded = tuple[int, list[int]]
-"""A finding's feature, and the features that only reword it."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,12 @@ class _Screen:
 
 def analyse(sample: Sample, question: Question) -> Analysis:
     """Findings of a family. ``sample.columns`` should be ``distinct``; identical columns would only cost power."""
+    is_length = [predicate.kind == "length" for predicate in sample.columns.predicates]
+    lengths = sample.with_columns(sample.columns.take(np.flatnonzero(is_length)))
+    if any(is_length):
+        sample = sample.with_columns(sample.columns.take(np.flatnonzero(~np.array(is_length))))
     if not sample.columns.predicates:
-        return Analysis(0, [], {}, {})
+        return Analysis(0, _consequences(lengths, question), {}, {})
     screen = _screen(sample)
     trials = look(
         sample, alpha=question.alpha, salt=question.salt, q_level=question.q_level, min_strata=question.min_strata
@@ -103,6 +108,7 @@ def analyse(sample: Sample, question: Question) -> Analysis:
     for trial in trials:
         by_feature.setdefault(trial.feature, []).append(trial)
     findings = _found(screen, question, by_feature) + _confounded(screen, question)
+    findings += _consequences(lengths, question)
     identity = {f: predicate_id(question.namespace, question.family, _directed(screen, f)) for f in by_feature}
     sides = {identity[f]: -1 if screen.seen.excess[f] < 0 else 1 for f in by_feature}
     tests = int((screen.seen.variance > 0).sum())
@@ -133,27 +139,22 @@ def _found(screen: _Screen, question: Question, trials: Mapping[int, list[Trial]
     confirmed = [f for f in strong if (one := held[f]) is not None and one.confirmed and one.same_direction]
     grouped = wordings(screen.sample, confirmed, screen.seen)
     covered = {f for kept, others in grouped for f in (kept, *others)}
-    grouped, beyond = _under(screen, grouped, [f for f in strong if f not in covered])
+    grouped, beyond = under(screen.sample, grouped, [f for f in strong if f not in covered], screen.seen)
     grouped += wordings(screen.sample, beyond, screen.seen)
     grouped += _with_looks(grouped, beyond, trials)
+    grouped = fold_scopes(screen.sample, grouped, screen.seen)
     hinted = np.flatnonzero((screen.seen.p <= SUGGESTIVE_P) & (screen.seen.variance > 0))
     weak = sorted((int(f) for f in hinted if f not in strong), key=lambda f: (screen.seen.p[f], f))
-    _, suggestive = _under(screen, grouped, weak[: 3 * MOST_SUGGESTIVE])
+    _, suggestive = under(screen.sample, grouped, weak[: 3 * MOST_SUGGESTIVE], screen.seen)
     own = wordings(screen.sample, suggestive, screen.seen)[:MOST_SUGGESTIVE]
-    return [_finding(screen, question, f, held.get(f), others) for f, others in [*grouped[:MOST_FOUND], *own]]
+    crew = Crew.of(screen.sample)
+    return [
+        _finding(screen, question, f, held.get(f), others, crew, fully=place < MOST_ADJUSTED)
+        for place, (f, others) in enumerate([*grouped[:MOST_FOUND], *own])
+    ]
 
 
-def _under(screen: _Screen, grouped: list[_Worded], features: Sequence[int]) -> tuple[list[_Worded], list[int]]:
-    """Put features that only reword a finding under it; returns the findings so, and the features that are left."""
-    under: dict[int, list[int]] = {kept: [*others] for kept, others in grouped}
-    left = []
-    for f in sorted(features, key=lambda f: (screen.seen.p[f], f)):
-        kept = next((one for one in under if is_wording(screen.sample, f, one, screen.seen)), None)
-        left.append(f) if kept is None else under[kept].append(f)
-    return list(under.items()), left
-
-
-def _with_looks(grouped: list[_Worded], beyond: Sequence[int], trials: Mapping[int, list[Trial]]) -> list[_Worded]:
+def _with_looks(grouped: list[Worded], beyond: Sequence[int], trials: Mapping[int, list[Trial]]) -> list[Worded]:
     """What was tested tonight and reworded by something unconfirmed: it keeps a row of its own for its looks."""
     shown = {kept for kept, _ in grouped}
     return [(f, []) for f in sorted(beyond) if f in trials and f not in shown]
@@ -177,7 +178,7 @@ def _tonight(trial: Trial, same: bool) -> HeldOutTest:
     return HeldOutTest(
         fold=trial.fold, groups=len(trial.groups), odds_ratio=_finite(trial.odds_ratio), low=_finite(trial.low) or 0.0,
         high=_finite(trial.high), p_value=trial.p_value, alpha=trial.alpha, same_direction=same,
-        confirmed=trial.confirmed and same, strata=trial.strata, earlier=False,
+        confirmed=trial.confirmed and same, strata=trial.strata, earlier=False, by_task=trial.fold < BY_GROUP,
     )  # fmt: skip
 
 
@@ -186,7 +187,7 @@ def _earlier(sample: Sample, past: PastLook) -> HeldOutTest:
     return HeldOutTest(
         fold=past.fold, groups=int(units.sum()), odds_ratio=past.odds_ratio, low=0.0, high=None, p_value=past.p_value,
         alpha=past.alpha, same_direction=True, confirmed=True, strata=int(sample.informative_strata(units).sum()),
-        earlier=True,
+        earlier=True, by_task=past.fold < BY_GROUP,
     )  # fmt: skip
 
 
@@ -194,16 +195,25 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _finding(screen: _Screen, question: Question, feature: int, held: HeldOut | None, others: Sequence[int]) -> Finding:
+def _finding(
+    screen: _Screen,
+    question: Question,
+    feature: int,
+    held: HeldOut | None,
+    others: Sequence[int],
+    crew: Crew,
+    *,
+    fully: bool,
+) -> Finding:
     predicate, effect, strata = _directed(screen, feature), _effect(screen, feature), _strata(screen, feature)
     strong = effect.q_value <= question.q_level
-    log_odds = _log_odds(screen, feature)
-    strong_ones = int((screen.q <= question.q_level).sum())
-    level = AGENT_P / max(1, strong_ones)
-    adjusted = adjust(screen.sample, feature, log_odds, level) if strong else Adjusted("not-asked", 0)
+    adjusted = Adjusted("not-asked", 0)
+    if strong:
+        level = AGENT_P / max(1, int((screen.q <= question.q_level).sum()))
+        adjusted = adjust(screen.sample, feature, _log_odds(screen, feature), level, crew=crew, fully=fully)
     verdict = _verdict(strong, held, adjusted)
-    shrunk = screen.seen.excess[feature] / (screen.seen.variance[feature] + 1.0)
-    wanted = needs(effect, strata, float(shrunk)) if verdict in ("insufficient", "unconfirmed") else None
+    likely = shrunk(float(screen.seen.excess[feature]), float(screen.seen.variance[feature]))
+    wanted = needs(effect, strata, likely) if verdict in ("insufficient", "unconfirmed") else None
     opposite = exceptions(strata, -1 if predicate.direction == "avoid" else 1)
     also = [_directed(screen, other) for other in others]
     return _assemble(
@@ -226,10 +236,11 @@ def _assemble(
     also: list[Predicate],
 ) -> Finding:
     crude = _finite(screen.crude.odds_ratio[feature])
-    said = statement(predicate, effect, held, opposite, adjusted, verdict, wanted, crude)
+    releases = at_releases(screen.sample, feature) if verdict in ("confirmed", "unconfirmed") else []
+    said = statement(predicate, effect, held, opposite, adjusted, verdict, wanted, crude, releases)
     return Finding(
         predicate, predicate_id(question.namespace, question.family, predicate), effect, held, strata, opposite,
-        adjusted, verdict, said, wanted, crude, float(screen.crude_q[feature]), also,
+        adjusted, verdict, said, wanted, crude, float(screen.crude_q[feature]), also, releases,
     )  # fmt: skip
 
 
@@ -253,9 +264,9 @@ def _log_odds(screen: _Screen, feature: int) -> float:
 def _effect(screen: _Screen, feature: int) -> Effect:
     informative = screen.tables.informative[:, feature]
     a, b, c, d = (int(part[informative, feature].sum()) for part in screen.tables.parts())
-    seen = screen.seen
+    seen, (_, low, high) = screen.seen, odds_ratios(screen.tables.feature(feature))
     return Effect(
-        _finite(seen.odds_ratio[feature]), float(seen.low[feature]), _finite(seen.high[feature]),
+        _finite(seen.odds_ratio[feature]), float(low[0]), _finite(high[0]),
         float(seen.p[feature]), float(screen.q[feature]), int(seen.strata[feature]), a, a + b, c, c + d,
         float(seen.variance[feature]),
     )  # fmt: skip
@@ -269,6 +280,22 @@ def _strata(screen: _Screen, feature: int) -> list[Stratum]:
         if a + b + c + d:
             rows.append(Stratum(name, a, b, c, d))
     return sorted(rows, key=lambda row: (not row.informative, row.stratum))
+
+
+def _consequences(lengths: Sample, question: Question) -> list[Finding]:
+    """The length of runs, if it tells good from bad: reported, for it follows from what was done and is no advice.
+
+    It takes no part in the screen, the looks or the redundancy: it would cost the acts their power and swallow them.
+    """
+    if not lengths.columns.predicates:
+        return []
+    screen = _screen(lengths)
+    best = int(np.argmin(screen.seen.p))
+    if screen.q[best] > question.q_level or screen.seen.variance[best] <= 0:
+        return []
+    predicate, effect, strata = _directed(screen, best), _effect(screen, best), _strata(screen, best)
+    adjusted = Adjusted("not-asked", 0)
+    return [_assemble(screen, question, best, predicate, effect, None, strata, [], adjusted, "consequence", None, [])]
 
 
 def _confounded(screen: _Screen, question: Question) -> list[Finding]:

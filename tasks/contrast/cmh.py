@@ -15,15 +15,21 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse, special, stats
+from scipy import optimize, special, stats
 
 from tasks.contrast.features import Bools, Columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+BLOCK = 4_000_000
+"""Cells of a matrix of units and features that are summed at a time."""
+
 EXACT_BELOW = 30.0
 """Exact p where the variance of the summed count is lower; above, the normal law is within rounding of it."""
+
+WORTH_EXACT = 0.2
+"""A normal p above this leads to no finding, whatever the exact one would be."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +62,35 @@ class Tables:
 
 
 def count(columns: Columns, success: Bools, stratum: Ints, n_strata: int) -> Tables:
-    """Tables from units: ``success`` and ``stratum`` (index below ``n_strata``) have one entry a unit."""
-    units = len(success)
-    member = sparse.csr_matrix((np.ones(units, np.int64), (stratum, np.arange(units))), shape=(n_strata, units))
-    won, lost = success[:, None], ~success[:, None]
-    on, off = columns.values & columns.mask, ~columns.values & columns.mask
-    return Tables(
-        *(np.asarray(member @ part.astype(np.int64)) for part in (on & won, off & won, on & lost, off & lost))
-    )
+    """Tables from units: ``success`` and ``stratum`` (index below ``n_strata``) have one entry a unit.
+
+    Units are sorted by stratum and outcome once; each of those cells is then a sum of neighbouring rows. Columns are
+    taken in blocks, so that no whole matrix is ever widened to integers.
+    """
+    features = len(columns.predicates)
+    cell = stratum * 2 + success
+    order = np.argsort(cell, kind="stable")
+    filled, starts = np.unique(cell[order], return_index=True)
+    on = np.zeros((2 * n_strata, features), np.int64)
+    off = np.zeros((2 * n_strata, features), np.int64)
+    width = max(1, BLOCK // max(1, len(order)))
+    for start in range(0, features if len(order) else 0, width):
+        block = slice(start, start + width)
+        spoken = columns.mask[:, block][order]
+        has = columns.values[:, block][order] & spoken
+        on[filled, block] = np.add.reduceat(has, starts, axis=0, dtype=np.int32)
+        off[filled, block] = np.add.reduceat(spoken, starts, axis=0, dtype=np.int32)
+    off -= on
+    return Tables(on[1::2], off[1::2], on[0::2], off[0::2])
 
 
 @dataclass(frozen=True)
 class Effects:
     """One entry a feature. ``odds_ratio`` is of success with against without; infinite or zero where a cell is empty.
 
-    ``low`` and ``high`` bound the 95 % interval; ``p`` is two-sided (mid-p where exact), 1 where nothing
-    is informative.
+    ``low`` and ``high`` bound the 95 % interval, open where a cell is empty (``odds_ratios`` gives the exact bound).
+    ``p`` is two-sided, 1 where nothing is informative; where it matters (few counts, and under ``WORTH_EXACT``) it is
+    the exact mid-p, else the normal law's.
     """
 
     odds_ratio: Floats
@@ -85,23 +104,31 @@ class Effects:
 
 def effects(tables: Tables) -> Effects:
     """Test and estimate every feature."""
-    excess, variance = _moments(tables)
-    ratio, low, high = odds_ratios(tables)
+    excess, variance = _sums(tables)
+    ratio, low, high = _rbg(*(part.astype(np.float64) for part in tables.parts()))
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(variance > 0, stats.chi2.sf(excess**2 / variance, 1), 1.0)
-    for f in np.flatnonzero((variance > 0) & (variance < EXACT_BELOW)):
+    for f in np.flatnonzero((variance > 0) & (variance < EXACT_BELOW) & (p < WORTH_EXACT)):
         p[f] = exact_p(tables.feature(int(f)))
+    closed = np.isfinite(ratio) & (ratio > 0)
+    low, high = np.where(closed, low, 0.0), np.where(closed, high, np.inf)
     return Effects(ratio, low, high, p, tables.informative.sum(0), variance, excess)
 
 
-def _moments(tables: Tables) -> tuple[Floats, Floats]:
-    """Excess of the observed sum over its expectation, and its variance."""
+def moments(tables: Tables) -> tuple[Floats, Floats]:
+    """By stratum and feature, the excess of ``success_with`` over its expectation, and its variance."""
     a, b, c, d = (part.astype(np.float64) for part in tables.parts())
     n = a + b + c + d
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = np.where(n > 0, (a + c) * (a + b) / n, 0.0)
         variance = np.where(n > 1, (a + c) * (b + d) * (a + b) * (c + d) / (n**2 * (n - 1)), 0.0)
-    return (a - expected).sum(0), variance.sum(0)
+    return a - expected, variance
+
+
+def _sums(tables: Tables) -> tuple[Floats, Floats]:
+    """``moments`` over all strata."""
+    excess, variance = moments(tables)
+    return excess.sum(0), variance.sum(0)
 
 
 def odds_ratios(tables: Tables) -> tuple[Floats, Floats, Floats]:
@@ -189,7 +216,7 @@ def exact_p(tables: Tables, *, side: int = 0, mid: bool = True) -> float:
 
 def one_sided_p(tables: Tables, side: int) -> float:
     """p of one feature in one direction, for a test that must keep its level: exact, normal where counts are large."""
-    excess, variance = _moments(tables)
+    excess, variance = _sums(tables)
     if variance[0] <= 0:
         return 1.0
     if variance[0] < 10 * EXACT_BELOW:

@@ -1,14 +1,17 @@
 """Confirmation on groups a finding was not found on, and what a year of it may cost.
 
 Two-fold cross-fit: what the groups of one fold suggest is tested on the groups of the other, and the other way round.
-Folds are split by task where enough tasks carry information, so that a finding must hold on tasks it was not found on;
-else by group. Every group that was there at an earlier look of the family may suggest, but is never tested on again.
+A feature that enough tasks say something of is split by task, so that a finding must hold on tasks it was not found on.
+One that lives in few tasks, or whose effect the suggesting groups see in few, is split by group and tested on those
+tasks: all of them might else lie in one fold, and it could never be tested. Which split a feature may go by depends on
+its margins alone, which the exact test conditions on; where its effect lies, on the suggesting fold. Every group that
+was there at an earlier look of the family may suggest, but is never tested on again.
 
 Error over a year. A test's p is exact given the margins (never the mid-p), Holm's step-down runs over what one fold
-suggested, each of the two folds has half of the look's alpha, families of one night share the night's alpha, and the
-nights that looked share the year's: 6/(pi^2 r^2) of it for the r-th. A night whose families have nothing to test costs
-nothing. Whether to look is decided from the suggesting fold and, of the testing fold, from its outcomes alone: the
-features of the testing fold are not seen before they are tested.
+suggested, the two splits share the look's alpha, each fold of a split has half of that, families of one night share the
+night's alpha, and the nights that looked share the year's: 6/(pi^2 r^2) of it for the r-th. A night whose families have
+nothing to test costs nothing. Whether to look is decided from the suggesting fold and, of the testing fold, from its
+outcomes alone: the features of the testing fold are not seen before they are tested.
 """
 
 from __future__ import annotations
@@ -19,24 +22,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from tasks.contrast.cmh import Effects, Floats, effects, odds_ratios, one_sided_p
-from tasks.contrast.fdr import q_values
-from tasks.contrast.features import Bools
-from tasks.contrast.redundancy import representatives
+from tasks.contrast.cells import about_releases, by_release, by_task
+from tasks.contrast.cmh import Floats, odds_ratios, one_sided_p
+from tasks.contrast.features import Bools, Columns
 from tasks.contrast.sample import Sample
+from tasks.contrast.suggest import Plan, suggest_everywhere, suggest_locally
 
-SCREEN_P = 0.05
-AT_LEAST, AT_MOST = 5, 40
-MIN_POWER = 0.1
-SHRINK = 1.0
-"""Prior information on a log odds ratio of zero, in the units of the test's variance: damps the winner's curse."""
+BY_GROUP = 2
+"""Folds are numbered 0 and 1 by task, and from here on by group."""
+
+LEAST_A_SIDE = 3
+"""Tasks in each fold that must say something of a feature that is split by task."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One test of one feature (an index into the sample's columns) on one fold."""
+    """One test of one feature (an index into the sample's columns) on one fold: 0 and 1 by task, 2 and 3 by group."""
 
     feature: int
     fold: int
@@ -52,12 +54,12 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What one fold suggests testing on the other: features with the side expected, in order of promise."""
+class Split:
+    """The fold of every unit, and the features that may be tested as a whole over these folds."""
 
-    fold: int
-    features: tuple[int, ...]
-    sides: tuple[int, ...]
+    by_task: bool
+    fold: Bools
+    whole: Bools
 
 
 def night_alpha(yearly: float, earlier_nights: int) -> float:
@@ -71,92 +73,65 @@ def family_alpha(night: float, informative: dict[str, int], family: str) -> floa
     return night * informative.get(family, 0) / total if total else 0.0
 
 
-def folds(sample: Sample, salt: str, min_strata: int) -> Bools:
-    """Fold (False or True) of every unit: by task, or by group where fewer than ``min_strata`` tasks carry information.
-
-    A hash of the name alone, so that a task or group never changes its fold as nights add data.
-    """
-    if int(sample.informative_strata(sample.fresh).sum()) >= min_strata:
-        return np.array([_coin(salt, name) for name in sample.strata], dtype=bool)[sample.stratum]
-    return np.array([_coin(salt, name) for name in sample.groups], dtype=bool)
+def folds(names: Sequence[str], salt: str) -> Bools:
+    """Fold (False or True) of every name: a hash of it alone, so that none ever changes sides as nights add data."""
+    return np.array([_coin(salt, name) for name in names], dtype=bool)
 
 
 def _coin(salt: str, name: str) -> bool:
     return bool(hashlib.sha256(f"{salt}\x00{name}".encode("utf-8", "surrogatepass")).digest()[0] & 1)
 
 
+def splits(sample: Sample, salt: str, min_strata: int) -> list[Split]:
+    """How evidence is cut in two: by task and, for what lives in few tasks, by group."""
+    informative = sample.tables(sample.fresh).informative
+    side = folds(sample.strata, salt)
+    a_side = np.minimum(informative[side].sum(0), informative[~side].sum(0))
+    by_task = (informative.sum(0) >= min_strata) & (a_side >= LEAST_A_SIDE)
+    found = []
+    if by_task.any():
+        found.append(Split(True, side[sample.stratum], by_task))
+    if informative.any():
+        found.append(Split(False, folds(sample.groups, salt), ~by_task))
+    return found
+
+
 def look(sample: Sample, *, alpha: float, salt: str, q_level: float, min_strata: int) -> list[Trial]:
     """Test on each fold what the other suggests, where the test has a fair chance; [] costs no alpha."""
     if not sample.columns.predicates or alpha <= 0 or not sample.fresh.any():
         return []
-    fold = folds(sample, salt, min_strata)
+    cut = splits(sample, salt, min_strata)
     trials: list[Trial] = []
-    for side_of_test in (False, True):
-        testing = sample.fresh & (fold == side_of_test)
-        plan = _plan(sample, testing, int(side_of_test), alpha / 2, q_level)
-        trials += _test(sample, testing, plan, alpha / 2)
+    for split in cut:
+        level, suggest = alpha / len(cut) / 2, suggest_everywhere if split.by_task else suggest_locally
+        for side in (False, True):
+            testing = sample.fresh & (split.fold == side)
+            plan = suggest(sample, testing, level, q_level, split.whole)
+            trials += _test(sample, testing, plan, int(side) + (0 if split.by_task else BY_GROUP), level)
     return trials
 
 
-def _plan(sample: Sample, testing: Bools, fold: int, alpha: float, q_level: float) -> Plan:
-    """What the units outside ``testing`` suggest, as far as a test at ``alpha`` would have a fair chance."""
-    seen = effects(sample.tables(~testing))
-    chosen = _suggested(sample, ~testing, seen, q_level)
-    promise = {f: _expected_z(sample, testing, seen, f) for f in chosen}
-    chosen = sorted(chosen, key=lambda f: (-promise[f], f))
-    power = [stats.norm.sf(stats.norm.isf(alpha / (rank + 1)) - promise[f]) for rank, f in enumerate(chosen)]
-    chosen = [f for f, chance in zip(chosen, power, strict=True) if chance >= MIN_POWER]
-    return Plan(fold, tuple(chosen), tuple(-1 if seen.excess[f] < 0 else 1 for f in chosen))
-
-
-def _suggested(sample: Sample, units: Bools, seen: Effects, q_level: float) -> list[int]:
-    testable = np.flatnonzero(seen.variance > 0)
-    q = np.ones(len(seen.p))
-    q[testable] = q_values(seen.p[testable])
-    order = sorted((int(f) for f in testable if seen.p[f] <= SCREEN_P), key=lambda f: (seen.p[f], f))
-    order = [f for place, f in enumerate(order) if place < 4 * AT_LEAST or q[f] <= q_level][: 4 * AT_MOST]
-    kept = representatives(sample, order, seen, units)
-    return [f for place, f in enumerate(kept) if place < AT_LEAST or q[f] <= q_level][:AT_MOST]
-
-
-def _expected_z(sample: Sample, testing: Bools, seen: Effects, feature: int) -> float:
-    """How far from chance the test is expected to fall: the effect seen, shrunk, times the information to come.
-
-    Of the testing fold only the outcomes enter; how common the feature is there is taken from the other fold.
-    """
-    won = np.bincount(sample.stratum[testing & sample.success], minlength=len(sample.strata)).astype(float)
-    n = np.bincount(sample.stratum[testing], minlength=len(sample.strata)).astype(float)
-    outcome_information = float((won * (n - won) / np.maximum(n - 1, 1)).sum())
-    won_seen = np.bincount(sample.stratum[~testing & sample.success], minlength=len(sample.strata)).astype(float)
-    n_seen = np.bincount(sample.stratum[~testing], minlength=len(sample.strata)).astype(float)
-    seen_information = float((won_seen * (n_seen - won_seen) / np.maximum(n_seen - 1, 1)).sum())
-    spread = float(seen.variance[feature]) / max(seen_information, 1e-9)
-    effect = abs(float(seen.excess[feature])) / (float(seen.variance[feature]) + SHRINK)
-    return effect * math.sqrt(outcome_information * spread)
-
-
-def _test(sample: Sample, testing: Bools, plan: Plan, alpha: float) -> list[Trial]:
+def _test(sample: Sample, testing: Bools, plan: Plan, fold: int, alpha: float) -> list[Trial]:
+    """Every test on the cells that it was suggested for."""
     if not plan.features:
         return []
-    tables = sample.with_columns(sample.columns.take(plan.features)).tables(testing)
+    columns, cells = sample.columns.take(plan.features), plan.cells
+    where = columns.mask & plan.where[cells.of]
+    tables = cells.tables(sample.with_columns(Columns(columns.predicates, columns.values & where, where)), testing)
     ratio, low, high = odds_ratios(tables)
     p = np.array([one_sided_p(tables.feature(i), side) for i, side in enumerate(plan.sides)])
     levels = holm_levels(p, alpha)
-    informative = tables.informative
+    informative = cells.spread(tables.informative, about_releases(columns))
+    rested = testing[:, None] & where & informative[cells.of]
     return [
         Trial(
-            feature=f, fold=plan.fold, side=plan.sides[i], p_value=float(p[i]), alpha=float(levels[i]),
+            feature=f, fold=fold, side=plan.sides[i], p_value=float(p[i]), alpha=float(levels[i]),
             confirmed=bool(p[i] <= levels[i]), odds_ratio=float(ratio[i]), low=float(low[i]), high=float(high[i]),
-            strata=int(informative[:, i].sum()), groups=_groups(sample, testing, f, informative[:, i]),
+            strata=len(np.unique(sample.stratum[rested[:, i]])),
+            groups=tuple(sample.groups[row] for row in np.flatnonzero(rested[:, i]).tolist()),
         )
         for i, f in enumerate(plan.features)
     ]  # fmt: skip
-
-
-def _groups(sample: Sample, testing: Bools, feature: int, informative: Bools) -> tuple[str, ...]:
-    """The groups a test rested on: those it spoke of, in strata that said something."""
-    rows = np.flatnonzero(testing & sample.columns.mask[:, feature] & informative[sample.stratum])
-    return tuple(sample.groups[row] for row in rows.tolist())
 
 
 def holm_levels(p: Floats, alpha: float) -> Floats:
@@ -173,7 +148,14 @@ def holm_levels(p: Floats, alpha: float) -> Floats:
 
 
 def still_holds(sample: Sample, feature: int, groups: Sequence[str], side: int, alpha: float) -> bool:
-    """Whether an earlier confirmation stands on those of its groups that still count: some may be tainted or purged."""
-    units = np.isin(np.asarray(sample.groups), list(groups))
-    tables = sample.with_columns(sample.columns.take([feature])).tables(units)
-    return one_sided_p(tables, side) <= alpha
+    """Whether an earlier confirmation stands: some of its groups may be tainted or purged, or no evidence any more.
+
+    Where all of them count it stands as it was found; else it is tested anew on those that do, over whole tasks or over
+    tasks at a release, whichever it may have been found with.
+    """
+    units = np.isin(np.asarray(sample.groups), list(groups)) & sample.columns.mask[:, feature]
+    if int(units.sum()) == len(set(groups)):
+        return True
+    part = sample.with_columns(sample.columns.take([feature]))
+    ways = (by_task(sample), by_release(sample, np.ones(len(units), dtype=bool)))
+    return any(one_sided_p(cells.tables(part, units), side) <= alpha for cells in ways)

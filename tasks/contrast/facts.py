@@ -36,13 +36,16 @@ class Failure:
 class Facts:
     """Calls by key with (position, step id) of the first; loops, arguments and failures with the steps that show them.
 
-    ``arguments`` maps (call, argument, value) to a step; values are JSON scalars as JSON text, or a shape.
+    ``arguments`` maps (call, argument, value) to a step; values are JSON scalars as JSON text, or say what they are
+    not; ``shapes`` maps (call, argument, shape of a text) to a step. ``calls`` is how many calls were made in all.
     """
 
     first: Mapping[str, tuple[int, str]]
     loops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arguments: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    shapes: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     failures: Mapping[tuple[str, str], Failure] = field(default_factory=dict)
+    calls: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,15 +55,21 @@ def read_facts(episode: Episode) -> Facts:
     calls = [step for step in steps if step.kind == "tool_call" and step.name]
     first: dict[str, tuple[int, str]] = {}
     arguments: dict[tuple[str, str, str], str] = {}
+    shapes: dict[tuple[str, str, str], str] = {}
     for position, step in enumerate(calls):
-        first.setdefault(call_key(step), (position, step.id))
-        for argument, value in _scalars(step.arguments or {}):
-            arguments.setdefault((call_key(step), argument, value), step.id)
+        key = call_key(step)
+        first.setdefault(key, (position, step.id))
+        for argument, value in (step.arguments or {}).items():
+            arguments.setdefault((key, argument, _value(value)), step.id)
+            if isinstance(value, str) and (shape := shape_of(value)):
+                shapes.setdefault((key, argument, shape), step.id)
     return Facts(
         first=first,
         loops=_loops(calls),
         arguments=arguments,
+        shapes=shapes,
         failures=_failures(steps, calls),
+        calls=len(calls),
         environment=dict(episode.environment),
     )
 
@@ -95,10 +104,12 @@ def holds(predicate: Predicate, facts: Facts) -> bool | None:
             failure = facts.failures.get((parts[0], parts[1]))
             return None if failure is None else parts[2] in failure.then
         case "argument":
-            return None if parts[0] not in first else parts in facts.arguments or _absent(parts, facts)
+            return None if parts[0] not in first else bool(_argument_step(parts, facts)) or _absent(parts, facts)
         case "environment":
             version = facts.environment.get(parts[0])
             return None if version is None else version == parts[1]
+        case "length":
+            return facts.calls > int(parts[0])
 
 
 def steps_that_show(predicate: Predicate, facts: Facts) -> list[str]:
@@ -108,7 +119,7 @@ def steps_that_show(predicate: Predicate, facts: Facts) -> list[str]:
         case "loop":
             return list(facts.loops.get(parts[0], ()))
         case "argument":
-            step = facts.arguments.get((parts[0], parts[1], parts[2]))
+            step = _argument_step(parts, facts)
             return [step] if step else _first_steps(parts[:1], facts)
         case "recovery":
             failure = facts.failures.get((parts[0], parts[1]))
@@ -117,7 +128,7 @@ def steps_that_show(predicate: Predicate, facts: Facts) -> list[str]:
                 if failure is None
                 else [failure.step, *([failure.then[parts[2]]] if parts[2] in failure.then else [])]
             )
-        case "environment":
+        case "environment" | "length":
             return []
         case _:
             return _first_steps(parts, facts)
@@ -128,6 +139,11 @@ def _first_steps(calls: Iterable[str], facts: Facts) -> list[str]:
     return [step for _, step in found]
 
 
+def _argument_step(parts: tuple[str, ...], facts: Facts) -> str | None:
+    key = (parts[0], parts[1], parts[2])
+    return facts.arguments.get(key) or facts.shapes.get(key)
+
+
 def _absent(parts: tuple[str, ...], facts: Facts) -> bool:
     """Whether the call was never made with the argument."""
     if parts[2] != SHAPE_ABSENT:
@@ -135,14 +151,27 @@ def _absent(parts: tuple[str, ...], facts: Facts) -> bool:
     return not any(call == parts[0] and argument == parts[1] for call, argument, _ in facts.arguments)
 
 
-def _scalars(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    for name, value in arguments.items():
-        if value is None or value in ("", [], {}):
-            yield name, SHAPE_EMPTY
-        elif isinstance(value, SCALARS) and len(text := canonical_json(value).decode()) <= VALUE_LENGTH:
-            yield name, text
-        else:
-            yield name, "<other>"
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return SHAPE_EMPTY
+    if isinstance(value, SCALARS) and len(text := canonical_json(value).decode()) <= VALUE_LENGTH:
+        return text
+    return "<other>"
+
+
+def shape_of(text: str) -> str:
+    """How a short text is written: digits as 9, letters as a or A (of any script), marks as they are.
+
+    "2026-05-01" is ``<9999-99-99>``. Of a run of more than four alike one is kept with an ellipsis. Empty for a text
+    that is too long to have a form, or that is words and nothing else.
+    """
+    if not text or len(text) > VALUE_LENGTH:
+        return ""
+    kinds = "".join("9" if c.isdigit() else ("A" if c.isupper() else "a") if c.isalpha() else c for c in text)
+    if not any(c == "9" or not (c.isalpha() or c.isspace()) for c in kinds):
+        return ""
+    shortened = re.sub(r"([9Aa])\1{4,}", r"\1…", kinds)
+    return f"<{shortened}>"
 
 
 def _loops(calls: list[Step]) -> dict[str, tuple[str, ...]]:

@@ -7,23 +7,39 @@ that orders and missing checks are comparisons of two of its columns.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from tasks.contrast.facts import Facts
 from tasks.contrast.predicate import SHAPE_ABSENT, SIMPLICITY, USER, Predicate
+from tasks.contrast.table import (
+    ARGUMENT,
+    CALL,
+    FAILURE,
+    LENGTH,
+    LOOP,
+    MANY,
+    MOST_VALUES,
+    SHAPE,
+    THEN,
+    VERSION,
+    FactsTable,
+    Token,
+)  # fmt: skip
 
 Bools = npt.NDArray[np.bool_]
-
-MAX_VALUES = 12
-"""An argument with more distinct values than this is no enumeration: its values name things, not choices."""
+Column = tuple[Bools, Bools]
+"""Values and mask of one feature, one entry a unit."""
 
 MAX_CALLS = 60
 """The most common calls of a family; pairs grow with the square of it."""
+
+LENGTHS = (5, 10, 20, 40, 80)
+"""Numbers of calls at which runs are told long from short: fixed, so that a finding is the same from night to night."""
 
 # fmt: off
 READS = frozenset({
@@ -55,20 +71,121 @@ def is_consequential(call: str) -> bool:
     return not words or words[0] not in READS
 
 
-def build_columns(facts: Sequence[Facts], min_support: int) -> Columns:
+class View:
+    """A table of facts, to be asked about predicates."""
+
+    def __init__(self, table: FactsTable) -> None:
+        self._cells = table.cells.tocsc()
+        self._place = {token: index for index, token in enumerate(table.tokens)}
+        self.units = len(table)
+        self.tokens = table.tokens
+
+    def cell(self, token: Token) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Rows where a token is so, and its values there."""
+        index = self._place.get(token)
+        if index is None:
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
+        part = slice(self._cells.indptr[index], self._cells.indptr[index + 1])
+        return self._cells.indices[part], self._cells.data[part]
+
+    def count(self, token: Token) -> int:
+        """Units where it is so."""
+        index = self._place.get(token)
+        return 0 if index is None else int(self._cells.indptr[index + 1] - self._cells.indptr[index])
+
+    def has(self, *tokens: Token) -> Bools:
+        """Whether any of the tokens is so, one entry a unit."""
+        found = np.zeros(self.units, dtype=bool)
+        for token in tokens:
+            found[self.cell(token)[0]] = True
+        return found
+
+    def first(self, call: str) -> npt.NDArray[np.float32]:
+        """Position of the first such call; infinity where it was not made."""
+        positions = np.full(self.units, np.inf, dtype=np.float32)
+        rows, values = self.cell((CALL, call))
+        positions[rows] = values - 1
+        return positions
+
+    def column(self, predicate: Predicate) -> Column:
+        """Values and mask of any predicate, a feature of this table or not; see ``facts.holds``."""
+        parts = predicate.parts
+        everyone = np.ones(self.units, dtype=bool)
+        match predicate.kind:
+            case "call-present":
+                return self.has((CALL, parts[0])), everyone
+            case "missing-check":
+                return _missing(self.first(parts[0]), self.first(parts[1]))
+            case "order":
+                return _ordered(self.first(parts[0]), self.first(parts[1]))
+            case "loop":
+                return self.has((LOOP, parts[0])), everyone
+            case "recovery":
+                failed = self.has((FAILURE, parts[0], parts[1]))
+                return failed & self.has((THEN, *parts)), failed
+            case "argument":
+                return self._argument(parts)
+            case "environment":
+                return self.has((VERSION, *parts)), self.has(*self.of.get((VERSION, parts[0]), ()))
+            case "length":
+                rows, values = self.cell((LENGTH,))
+                longer = np.zeros(self.units, dtype=bool)
+                longer[rows[values > int(parts[0])]] = True
+                return longer, everyone
+
+    def _argument(self, parts: tuple[str, ...]) -> Column:
+        made = self.has((CALL, parts[0]))
+        if parts[2] == SHAPE_ABSENT:
+            return made & ~self.has(*self.of.get((ARGUMENT, *parts[:2]), ())), made
+        return self.has((ARGUMENT, *parts), (SHAPE, *parts)), made
+
+    @cached_property
+    def of(self) -> dict[Token, list[Token]]:
+        """Tokens by all but their last part: the values of an argument, the versions of a component."""
+        found: dict[Token, list[Token]] = {}
+        for token in self.tokens:
+            found.setdefault(token[:-1], []).append(token)
+        return found
+
+
+def _missing(check: npt.NDArray[np.float32], before: npt.NDArray[np.float32]) -> Column:
+    made = np.isfinite(before)
+    return made & (check > before), made
+
+
+def _ordered(one: npt.NDArray[np.float32], two: npt.NDArray[np.float32]) -> Column:
+    both = np.isfinite(one) & np.isfinite(two)
+    return both & (one < two), both
+
+
+def build_columns(table: FactsTable, min_support: int) -> Columns:
     """Every feature that at least ``min_support`` units have and as many, of those it speaks of, lack."""
-    calls = _common_calls(facts, min_support)
-    first = _first_positions(facts, calls)
-    present = np.isfinite(first)
-    everyone = np.ones(len(facts), dtype=bool)
-    found: list[tuple[Predicate, Bools, Bools]] = []
-    found += [(Predicate("call-present", (call,)), present[:, i], everyone) for i, call in enumerate(calls)]
-    found += _pairs(calls, first, present)
-    found += _loops(facts, everyone)
-    found += _recoveries(facts, min_support)
-    found += _arguments(facts, calls, present, min_support)
-    found += _environment(facts)
-    return _supported(found, len(facts), min_support)
+    view = View(table)
+    calls = _common_calls(view, min_support)
+    first = {call: view.first(call) for call in calls}
+    kept: list[tuple[Predicate, Column]] = []
+    for predicate in chain(
+        (Predicate("call-present", (call,)) for call in calls),
+        _pairs(calls),
+        (Predicate("loop", token[1:]) for token in sorted(view.tokens) if token[0] == LOOP),
+        _recoveries(view, min_support),
+        _arguments(view, calls, min_support),
+        (Predicate("environment", token[1:]) for token in sorted(view.tokens) if token[0] == VERSION),
+        (Predicate("length", (str(cut),)) for cut in LENGTHS),
+    ):
+        pair = _pair(predicate, first)
+        values, mask = pair if pair is not None else view.column(predicate)
+        have, spoken = int(values.sum()), int(mask.sum())
+        if min(have, spoken - have) >= min_support:
+            kept.append((predicate, (values, mask)))
+    return _stacked(kept, len(table))
+
+
+def _pair(predicate: Predicate, first: dict[str, npt.NDArray[np.float32]]) -> Column | None:
+    """The column of a predicate on two calls, whose positions are at hand: there are many of them."""
+    if predicate.kind == "missing-check":
+        return _missing(first[predicate.parts[0]], first[predicate.parts[1]])
+    return _ordered(first[predicate.parts[0]], first[predicate.parts[1]]) if predicate.kind == "order" else None
 
 
 def distinct(columns: Columns) -> Columns:
@@ -87,35 +204,20 @@ def rank(predicate: Predicate) -> tuple[int, tuple[str, ...]]:
     return SIMPLICITY[predicate.kind], predicate.parts
 
 
-def _common_calls(facts: Sequence[Facts], min_support: int) -> list[str]:
-    counts = Counter(call for one in facts for call in one.first)
+def _common_calls(view: View, min_support: int) -> list[str]:
+    counts = {token[1]: view.count(token) for token in view.tokens if token[0] == CALL}
     common = sorted((call for call, n in counts.items() if n >= min_support), key=lambda call: (-counts[call], call))
     return sorted(common[:MAX_CALLS])
 
 
-def _first_positions(facts: Sequence[Facts], calls: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Position of the first call of each kind, shape (units, calls); infinity where it was not made."""
-    place = {call: i for i, call in enumerate(calls)}
-    first = np.full((len(facts), len(calls)), np.inf, dtype=np.float32)
-    for row, one in enumerate(facts):
-        for call, (position, _) in one.first.items():
-            if call in place:
-                first[row, place[call]] = position
-    return first
-
-
-def _pairs(
-    calls: Sequence[str], first: npt.NDArray[np.float32], present: Bools
-) -> list[tuple[Predicate, Bools, Bools]]:
-    found: list[tuple[Predicate, Bools, Bools]] = []
+def _pairs(calls: Sequence[str]) -> list[Predicate]:
+    found = []
     for i, one in enumerate(calls):
         for j, two in enumerate(calls):
             if i < j:
-                both = present[:, i] & present[:, j]
-                found.append((Predicate("order", (one, two)), both & (first[:, i] < first[:, j]), both))
+                found.append(Predicate("order", (one, two)))
             if i != j and is_consequential(two) and not is_consequential(one) and not _by_user(one, two):
-                missing = present[:, j] & (first[:, i] > first[:, j])
-                found.append((Predicate("missing-check", (one, two)), missing, present[:, j]))
+                found.append(Predicate("missing-check", (one, two)))
     return found
 
 
@@ -124,73 +226,34 @@ def _by_user(*calls: str) -> bool:
     return any(call.startswith(USER) for call in calls)
 
 
-def _loops(facts: Sequence[Facts], everyone: Bools) -> list[tuple[Predicate, Bools, Bools]]:
-    calls = sorted({call for one in facts for call in one.loops})
+def _recoveries(view: View, min_support: int) -> list[Predicate]:
+    failed = [token for token in view.tokens if token[0] == FAILURE and view.count(token) >= 2 * min_support]
     return [
-        (Predicate("loop", (call,)), np.fromiter((call in one.loops for one in facts), bool, len(facts)), everyone)
-        for call in calls
+        Predicate("recovery", then[1:])
+        for token in sorted(failed)
+        for then in sorted(view.of.get((THEN, *token[1:]), ()))
     ]
 
 
-def _recoveries(facts: Sequence[Facts], min_support: int) -> list[tuple[Predicate, Bools, Bools]]:
-    counts = Counter(key for one in facts for key in one.failures)
+def _arguments(view: View, calls: Sequence[str], min_support: int) -> list[Predicate]:
+    """Arguments that are sometimes left out, and values of those that behave like enumerations, or else their forms."""
+    common = set(calls)
     found = []
-    for call, error in sorted(key for key, n in counts.items() if n >= 2 * min_support):
-        failed = np.fromiter(((call, error) in one.failures for one in facts), bool, len(facts))
-        after = [one.failures[call, error].then if (call, error) in one.failures else {} for one in facts]
-        for then in sorted({name for names in after for name in names}):
-            did = np.fromiter((then in names for names in after), bool, len(facts))
-            found.append((Predicate("recovery", (call, error, then)), did, failed))
+    arguments = [key for key in view.of if key[:1] == (ARGUMENT,) and key[1] in common]
+    for _, *named in sorted(arguments):
+        tokens = view.of[ARGUMENT, *named]
+        found.append(Predicate("argument", (*named, SHAPE_ABSENT)))
+        if len(tokens) > MOST_VALUES or (ARGUMENT, *named, MANY) in tokens:
+            tokens = view.of.get((SHAPE, *named), [])
+        if len(tokens) <= MOST_VALUES:
+            known = sorted(token for token in tokens if token[-1] != "<other>" and view.count(token) >= min_support)
+            found += [Predicate("argument", token[1:]) for token in known]
     return found
 
 
-def _arguments(
-    facts: Sequence[Facts], calls: Sequence[str], present: Bools, min_support: int
-) -> list[tuple[Predicate, Bools, Bools]]:
-    """Values of arguments that behave like enumerations, and arguments that are sometimes left out."""
-    place = {call: i for i, call in enumerate(calls)}
-    rows: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for row, one in enumerate(facts):
-        for call, argument, value in one.arguments:
-            if call in place:
-                rows.setdefault((call, argument), {}).setdefault(value, []).append(row)
-    found = []
-    for (call, argument), values in sorted(rows.items()):
-        mask = present[:, place[call]]
-        given = np.zeros(len(facts), dtype=bool)
-        for members in values.values():
-            given[members] = True
-        found.append((Predicate("argument", (call, argument, SHAPE_ABSENT)), mask & ~given, mask))
-        for value, members in sorted(_enumeration(values, min_support).items()):
-            has = np.zeros(len(facts), dtype=bool)
-            has[members] = True
-            found.append((Predicate("argument", (call, argument, value)), has, mask))
-    return found
-
-
-def _enumeration(values: dict[str, list[int]], min_support: int) -> dict[str, list[int]]:
-    if len(values) > MAX_VALUES:
-        return {}
-    return {value: rows for value, rows in values.items() if value != "<other>" and len(rows) >= min_support}
-
-
-def _environment(facts: Sequence[Facts]) -> list[tuple[Predicate, Bools, Bools]]:
-    pairs = sorted({pair for one in facts for pair in one.environment.items()})
-    found = []
-    for component, version in pairs:
-        known = np.fromiter((component in one.environment for one in facts), bool, len(facts))
-        at = np.fromiter((one.environment.get(component) == version for one in facts), bool, len(facts))
-        found.append((Predicate("environment", (component, version)), at, known))
-    return found
-
-
-def _supported(found: list[tuple[Predicate, Bools, Bools]], units: int, min_support: int) -> Columns:
-    kept = [
-        (predicate, value & mask, mask)
-        for predicate, value, mask in found
-        if min((value & mask).sum(), (~value & mask).sum()) >= min_support
-    ]
+def _stacked(kept: Sequence[tuple[Predicate, Column]], units: int) -> Columns:
     if not kept:
         empty = np.zeros((units, 0), dtype=bool)
         return Columns([], empty, empty.copy())
-    return Columns([p for p, _, _ in kept], np.stack([v for _, v, _ in kept], 1), np.stack([m for _, _, m in kept], 1))
+    values = np.stack([value for _, (value, _) in kept], 1)
+    return Columns([predicate for predicate, _ in kept], values, np.stack([mask for _, (_, mask) in kept], 1))

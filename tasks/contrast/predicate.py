@@ -11,10 +11,13 @@ from typing import Any, Literal
 
 from storage.ids import content_hash
 
-Kind = Literal["call-present", "missing-check", "order", "loop", "recovery", "argument", "environment"]
+Kind = Literal["call-present", "missing-check", "order", "loop", "recovery", "argument", "environment", "length"]
 Direction = Literal["do", "avoid"]
 
 USER = "user:"
+AGAIN = "again:"
+"""Marks a remedy that is the failed call itself, made otherwise: ``again:git push --set-upstream``."""
+
 SIMPLICITY: dict[str, int] = {
     "call-present": 0,
     "missing-check": 1,
@@ -23,6 +26,7 @@ SIMPLICITY: dict[str, int] = {
     "order": 4,
     "argument": 5,
     "environment": 6,
+    "length": 7,
 }
 """Of two findings that say the same, the one with the lower number is kept."""
 
@@ -34,6 +38,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "recovery": ("call", "error", "then"),
     "argument": ("call", "argument", "value"),
     "environment": ("component", "version"),
+    "length": ("more_than",),
 }
 
 
@@ -52,6 +57,8 @@ class Predicate:
     def __post_init__(self) -> None:
         if len(self.parts) != len(FIELDS.get(self.kind, ())) or not self.parts:
             raise PredicateInvalid(f"predicate {self.kind!r} with parts {self.parts!r}: needs {FIELDS.get(self.kind)}")
+        if self.kind == "length" and not self.parts[0].isdecimal():
+            raise PredicateInvalid(f"predicate 'length' with {self.parts[0]!r}: needs a number of calls")
 
     def canonical(self, family: str) -> dict[str, Any]:
         """The dict that is stored, hashed and compared; equal claims give equal dicts."""
@@ -69,7 +76,7 @@ class Predicate:
     @property
     def calls(self) -> tuple[str, ...]:
         """The calls it speaks of, for labels and for overlap between rules."""
-        if self.kind == "environment":
+        if self.kind in ("environment", "length"):
             return ()
         if self.kind == "argument":
             return self.parts[:1]
@@ -98,7 +105,7 @@ def call_words(call: str) -> str:
     """A call as a person reads it."""
     if call.startswith(USER):
         return f"the user's own `{call.removeprefix(USER)}`"
-    return f"`{call}`"
+    return f"`{call.removeprefix(AGAIN)}`"
 
 
 def happened_words(predicate: Predicate) -> str:
@@ -119,12 +126,16 @@ def happened_words(predicate: Predicate) -> str:
             return f"{parts[0]} was called with {argument_words(predicate.parts[1], predicate.parts[2])}"
         case "environment":
             return f"{predicate.parts[0]} was at version {predicate.parts[1]}"
+        case "length":
+            return f"more than {predicate.parts[0]} calls were made"
 
 
 def argument_words(argument: str, value: str) -> str:
     """An argument and its value or shape as a person reads it."""
-    shapes = {SHAPE_ABSENT: f"no `{argument}`", SHAPE_EMPTY: f"an empty `{argument}`"}
-    return shapes.get(value, f"`{argument}` = {value}")
+    words = {SHAPE_ABSENT: f"no `{argument}`", SHAPE_EMPTY: f"an empty `{argument}`"}
+    if value.startswith("<") and value not in words:
+        return f"`{argument}` written like {value.strip('<>')} (9 a digit, a or A a letter)"
+    return words.get(value, f"`{argument}` = {value}")
 
 
 def scope_words(predicate: Predicate) -> str:

@@ -6,33 +6,35 @@ One shard is one family. A step done again after a crash removes what its first 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlmodel import Session
+import numpy as np
 
 from storage import consolidation, ledger
-from storage.bodies import load_bodies
 from storage.engine import Database
 from storage.ids import content_hash
 from storage.ledger import Claim
 from storage.queries import consolidation as queries
-from storage.queries.lineage import reads_of_episodes
-from storage.queries.taint import tainted_among
-from storage.tables import Episode, Inference, InferenceObservation, Look, Observation
-from tasks.cluster.independence import Record, sketch, trace_text
+from storage.tables import Inference, InferenceObservation, Look, Observation
 from tasks.context import StepContext
 from tasks.contrast.analyse import Analysis, PastLook, Question, analyse
 from tasks.contrast.confirm import family_alpha, night_alpha
-from tasks.contrast.facts import read_facts, steps_that_show
-from tasks.contrast.predicate import Predicate, PredicateInvalid, from_canonical, happened_words
-from tasks.contrast.units import Run, Units, build_units, showing, without_kin
+from tasks.contrast.facts import Facts, read_facts, steps_that_show
+from tasks.contrast.predicate import happened_words
+from tasks.contrast.reading.step import FamilyRuns, load_family, read_bodies
+from tasks.contrast.recover_step import recover
+from tasks.contrast.recoveries import EVERYWHERE, with_recoveries
+from tasks.contrast.ruled_out import ruled_out
+from tasks.contrast.units import Units, build_units, showing, without_kin
 from tasks.contrast.verdict import Finding
-from tasks.ingest.episode import Episode as CanonicalEpisode
+from tasks.ingest.episode import Episode
 
-MOST_OBSERVATIONS = 400
-"""Observations kept of one inference, half of each stance; its counts are of all."""
+MOST_OBSERVATIONS = {"confirmed": 120, "unconfirmed": 60}
+"""Observations kept of one inference by its verdict, half of each stance; its counts are of all."""
+FEW_OBSERVATIONS = 20
+"""Of any other verdict: enough to look into it."""
 
 Shown = tuple[Observation, InferenceObservation]
 
@@ -47,20 +49,22 @@ class _History:
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
     """Contrast the family named by the claim's shard."""
+    if claim.shard == EVERYWHERE:
+        return recover(database, claim, context)
     history = _history(database, claim, context)
-    runs, tainted = _load(database, claim, context)
-    units = build_units(runs, salt=history.question.salt, last_look=history.last_look)
-    units = _without_echoes(database, claim, units)
+    family = load_family(database, claim.namespace, claim.shard, context.settings, claim)
+    units = build_units(family.runs, family.table, salt=history.question.salt, last_look=history.last_look)
+    units = replace(units, sample=without_kin(units.sample, units.runs, family.reads, family.promoted))
     analysis = analyse(units.sample, history.question)
-    _save(database, claim, context, units, analysis, history.question)
-    return _result(analysis, units, runs, tainted)
+    _save(database, claim, context, units, family, analysis, history.question)
+    return _result(analysis, units, family)
 
 
 def _history(database: Database, claim: Claim, context: StepContext) -> _History:
     settings = context.settings
     with database.read() as session:
         families = queries.families_tested(session, claim.run_id) | {claim.shard}
-        informative = queries.informative_tasks(session, claim.namespace, families)
+        informative = with_recoveries(queries.informative_tasks(session, claim.namespace, families), families)
         nights = queries.nights_that_looked(session, claim.namespace, claim.run_id)
         confirmed = queries.looks_confirmed(session, claim.namespace, claim.run_id)
         last_look = queries.last_look_of_family(session, claim.namespace, claim.shard, claim.run_id)
@@ -75,57 +79,14 @@ def _history(database: Database, claim: Claim, context: StepContext) -> _History
     return _History(question, last_look)
 
 
-def _load(database: Database, claim: Claim, context: StepContext) -> tuple[list[Run], int]:
-    """Every untainted episode of the family, in the order of arrival, and how many were left out as tainted."""
-    with database.read() as session:
-        rows = queries.episodes_of_family(session, claim.namespace, claim.shard)
-        tainted = tainted_among(session, claim.namespace, [episode.id for episode, _ in rows])
-    clean = [(episode, consumed_by) for episode, consumed_by in rows if episode.id not in tainted]
-    runs: list[Run] = []
-    for start in range(0, len(clean), context.settings.read_batch):
-        page = clean[start : start + context.settings.read_batch]
-        with database.read() as session:
-            bodies = load_bodies(session, claim.namespace, [episode.id for episode, _ in page])
-        runs += [_run(e, bodies[e.id], consumed_by) for e, consumed_by in page if e.id in bodies]
-    return runs, len(tainted)
-
-
-def _run(row: Episode, body: dict[str, Any], consumed_by: str) -> Run:
-    episode = CanonicalEpisode.model_validate(body)
-    names = tuple(name for name in (row.id, row.source_id) if name)
-    record = Record(
-        row.id, row.task_key, row.session_id, row.started_at, row.retry_of, names, sketch(trace_text(episode))
-    )
-    described = episode.metadata.get("instruction")
-    return Run(
-        record, read_facts(episode), described if isinstance(described, str) else "", row.outcome, row.outcome_source,
-        row.agent or row.model or "", row.principal if row.principal_capped else None, consumed_by,
-    )  # fmt: skip
-
-
-def _without_echoes(database: Database, claim: Claim, units: Units) -> Units:
-    """Leave runs out of the evidence for kin of the rules they had read."""
-    with database.read() as session:
-        rules = _predicates(session, claim.namespace)
-        reads = (
-            reads_of_episodes(session, claim.namespace, [run.record.episode_id for run in units.runs]) if rules else {}
-        )
-    readers = {one: [rules[key] for key in sorted(keys) if key in rules] for one, keys in reads.items()}
-    return Units(units.runs, without_kin(units.sample, units.runs, readers), units.groups, units.dropped_by_cap)
-
-
-def _predicates(session: Session, namespace: str) -> dict[tuple[str, int], Predicate]:
-    found: dict[tuple[str, int], Predicate] = {}
-    for rule_id, version, stored in queries.predicates_promoted(session, namespace):
-        try:
-            found[rule_id, version] = from_canonical(stored)
-        except PredicateInvalid:
-            continue  # An exemplar, or a rule of another drafter, claims nothing a machine checks.
-    return found
-
-
 def _save(
-    database: Database, claim: Claim, context: StepContext, units: Units, analysis: Analysis, question: Question
+    database: Database,
+    claim: Claim,
+    context: StepContext,
+    units: Units,
+    family: FamilyRuns,
+    analysis: Analysis,
+    question: Question,
 ) -> None:
     batch = context.settings.write_batch
     removed = 1
@@ -133,8 +94,12 @@ def _save(
         with database.write() as session:
             ledger.guard(session, claim)
             removed = consolidation.clear_conclusions(session, claim.namespace, claim.run_id, claim.shard, batch)
-    for finding in analysis.findings:
-        inference, shown = _conclusion(claim, units, finding, question)
+    all_rows = [_rows(units, finding) for finding in analysis.findings]
+    chosen = [_chosen(units, finding, rows) for finding, rows in zip(analysis.findings, all_rows, strict=True)]
+    facts = _facts(database, claim, context, units, {row for rows in chosen for row in rows})
+    for finding, rows, cited in zip(analysis.findings, all_rows, chosen, strict=True):
+        inference = _inference(claim, units, family, finding, rows, question)
+        shown = [_observation(claim, inference.id, units, finding, row, facts) for row in cited]
         with database.write() as session:
             ledger.guard(session, claim)
             session.add(inference)
@@ -145,33 +110,62 @@ def _save(
     with database.write() as session:
         ledger.guard(session, claim)
         consolidation.put_looks(session, _looks(claim, context, analysis, question))
-    members = sorted(units.groups.items())
-    for start in range(0, len(members), batch):
+    moved = sorted((one, group) for one, group in units.groups.items() if family.grouped.get(one) != group)
+    for start in range(0, len(moved), batch):
         with database.write() as session:
             ledger.guard(session, claim)
-            consolidation.put_groups(session, claim.namespace, dict(members[start : start + batch]))
+            consolidation.put_groups(session, claim.namespace, dict(moved[start : start + batch]))
 
 
-def _conclusion(claim: Claim, units: Units, finding: Finding, question: Question) -> tuple[Inference, list[Shown]]:
-    """The inference, and what it was concluded from."""
-    inference_id = content_hash([claim.run_id, finding.predicate_id], 32)
-    feature = units.sample.columns.predicates.index(finding.predicate.undirected())
-    rows = showing(units, finding.predicate, feature)
-    statistics = {**finding.statistics(question.family), "evidence": _evidence(units, finding, feature, rows)}
-    inference = Inference(
-        namespace=claim.namespace, id=inference_id, run_id=claim.run_id, family_id=claim.shard,
-        predicate_id=finding.predicate_id, predicate=finding.predicate.canonical(claim.shard), verdict=finding.verdict,
-        statement=finding.statement, statistics=statistics,
+def _feature(units: Units, finding: Finding) -> int:
+    return units.sample.columns.predicates.index(finding.predicate.undirected())
+
+
+def _rows(units: Units, finding: Finding) -> list[int]:
+    return showing(units, finding.predicate, _feature(units, finding))
+
+
+def _chosen(units: Units, finding: Finding, rows: Sequence[int]) -> list[int]:
+    """Of the rows that show a finding those that are kept as observations: spread over its tasks."""
+    met: Counter[tuple[str, int]] = Counter()
+    ranked: list[tuple[int, int, int]] = []
+    stances = {row: _stance(finding, bool(units.sample.success[row])) for row in rows}
+    for place, row in enumerate(rows):
+        task = stances[row], int(units.sample.stratum[row])
+        ranked.append((met[task], place, row))
+        met[task] += 1
+    half = MOST_OBSERVATIONS.get(finding.verdict, FEW_OBSERVATIONS) // 2
+    room = Counter({"support": half, "counter": half})
+    chosen = []
+    for _, place, row in sorted(ranked):
+        if room[stances[row]] > 0:
+            room[stances[row]] -= 1
+            chosen.append((place, row))
+    return [row for _, row in sorted(chosen)]
+
+
+def _facts(database: Database, claim: Claim, context: StepContext, units: Units, rows: set[int]) -> Mapping[str, Facts]:
+    """Facts with the steps that show them, of these rows only: what is kept packed knows no steps."""
+    ids = sorted(units.runs[row].record.episode_id for row in rows)
+    found: dict[str, Facts] = {}
+    for start in range(0, len(ids), context.settings.read_batch):
+        page = ids[start : start + context.settings.read_batch]
+        bodies = read_bodies(database, claim.namespace, page, context.settings.read_batch)
+        found.update({one: read_facts(Episode.model_validate(body)) for one, body in bodies.items()})
+    return found
+
+
+def _inference(
+    claim: Claim, units: Units, family: FamilyRuns, finding: Finding, rows: Sequence[int], question: Question
+) -> Inference:
+    statistics = {**finding.statistics(question.family), "evidence": _evidence(units, family, finding, rows)}
+    return Inference(
+        namespace=claim.namespace, id=content_hash([claim.run_id, finding.predicate_id], 32), run_id=claim.run_id,
+        family_id=claim.shard, predicate_id=finding.predicate_id, predicate=finding.predicate.canonical(claim.shard),
+        verdict=finding.verdict, statement=finding.statement, statistics=statistics,
         next_step=None if finding.needs is None else finding.needs.words(),
+        ruled_out=ruled_out(finding.verdict, statistics),
     )  # fmt: skip
-    room = Counter({"support": MOST_OBSERVATIONS // 2, "counter": MOST_OBSERVATIONS // 2})
-    shown: list[Shown] = []
-    for row in rows:
-        stance = _stance(finding, bool(units.sample.success[row]))
-        if room[stance] > 0:
-            room[stance] -= 1
-            shown.append(_observation(claim, inference_id, units, finding, row, stance))
-    return inference, shown
 
 
 def _looks(claim: Claim, context: StepContext, analysis: Analysis, question: Question) -> list[Look]:
@@ -192,45 +186,53 @@ def _stance(finding: Finding, success: bool) -> str:
     return "support" if success == (finding.predicate.direction == "do") else "counter"
 
 
-def _observation(claim: Claim, inference_id: str, units: Units, finding: Finding, row: int, stance: str) -> Shown:
-    run = units.runs[row]
-    episode_id = run.record.episode_id
+def _observation(
+    claim: Claim, inference_id: str, units: Units, finding: Finding, row: int, facts: Mapping[str, Facts]
+) -> Shown:
+    episode_id = units.runs[row].record.episode_id
     identity = content_hash([inference_id, episode_id], 32)
-    ended = "succeeded" if units.sample.success[row] else "failed"
+    won = bool(units.sample.success[row])
+    read = facts.get(episode_id)
     observation = Observation(
         namespace=claim.namespace, id=identity, episode_id=episode_id,
-        step_ids=steps_that_show(finding.predicate, run.facts),
-        what=f"{happened_words(finding.predicate)}; the run {ended}",
+        step_ids=[] if read is None else steps_that_show(finding.predicate, read),
+        what=f"{happened_words(finding.predicate)}; the run {'succeeded' if won else 'failed'}",
     )  # fmt: skip
     link = InferenceObservation(
-        namespace=claim.namespace, inference_id=inference_id, observation_id=identity, stance=stance,
+        namespace=claim.namespace, inference_id=inference_id, observation_id=identity, stance=_stance(finding, won),
         group_id=units.sample.groups[row],
     )  # fmt: skip
     return observation, link
 
 
-def _evidence(units: Units, finding: Finding, feature: int, shown: Sequence[int]) -> dict[str, int]:
-    """Counts of everything that shows the predicate, and of the groups and principals the effect rests on."""
+def _evidence(units: Units, family: FamilyRuns, finding: Finding, shown: Sequence[int]) -> dict[str, Any]:
+    """Counts of everything that shows the predicate, and of the groups and principals the effect rests on.
+
+    ``read`` are the rule versions that the supporting runs may have read: what is made of it descends from those.
+    """
+    feature = _feature(units, finding)
     stances = Counter(_stance(finding, bool(units.sample.success[row])) for row in shown)
     tables = units.sample.with_columns(units.sample.columns.take([feature])).tables()
-    informative = tables.informative[:, 0]
-    rests_on = [
-        row
-        for row in range(len(units.runs))
-        if units.sample.columns.mask[row, feature] and informative[units.sample.stratum[row]]
-    ]
-    principals = {units.runs[row].principal or "operators" for row in rests_on}
+    informative = tables.informative[:, 0][units.sample.stratum]
+    rests_on = np.flatnonzero(units.sample.columns.mask[:, feature] & informative).tolist()
+    read = {
+        key
+        for row in shown
+        if _stance(finding, bool(units.sample.success[row])) == "support"
+        for key in family.reads.get(units.runs[row].record.episode_id, ())
+    }
     return {
         "support": stances["support"], "counter": stances["counter"], "independent_groups": len(rests_on),
-        "principals": len(principals),
+        "principals": len({units.runs[row].principal or "operators" for row in rests_on}),
+        "read": [list(key) for key in sorted(read)],
     }  # fmt: skip
 
 
-def _result(analysis: Analysis, units: Units, runs: Sequence[Run], tainted: int) -> dict[str, Any]:
+def _result(analysis: Analysis, units: Units, family: FamilyRuns) -> dict[str, Any]:
     verdicts = Counter(finding.verdict for finding in analysis.findings)
     confounded = [f.statement for f in analysis.findings if f.verdict in ("confounded", "agent-confounded")]
     return {
         "tests": analysis.tests, "confirmed": verdicts["confirmed"], "unconfirmed": verdicts["unconfirmed"],
         "insufficient": verdicts["insufficient"], "confounded": confounded, "units": len(units.runs),
-        "episodes_compared": len(runs), "tainted": tainted, "dropped_by_cap": units.dropped_by_cap,
+        "episodes_compared": len(family.runs), "tainted": len(family.tainted), "dropped_by_cap": units.dropped_by_cap,
     }  # fmt: skip

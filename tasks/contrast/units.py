@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tasks.cluster.independence import Record, capped, group_ids
+from tasks.cluster.kin import Promoted, VersionKey, kin_of
 from tasks.cluster.strata import stratum_names
-from tasks.contrast.facts import Facts, holds
-from tasks.contrast.features import Bools, Columns, build_columns, distinct
+from tasks.contrast.features import Bools, Columns, View, build_columns, distinct
 from tasks.contrast.predicate import Predicate
 from tasks.contrast.sample import Sample
+from tasks.contrast.table import FactsTable
 
 SELF_REPORTED = "self-reported"
 MIN_SUPPORT = 3
@@ -23,7 +25,6 @@ class Run:
     """One consumed episode as the contrast sees it. ``principal`` is None where its groups are not capped."""
 
     record: Record
-    facts: Facts
     description: str
     outcome: str
     outcome_source: str
@@ -39,20 +40,30 @@ class Run:
 
 @dataclass(frozen=True)
 class Units:
-    """The units and the sample made of them, row by row; ``groups`` covers every episode, counted or not."""
+    """The units, their facts, and the sample made of them, row by row; ``groups`` covers every episode."""
 
     runs: list[Run]
+    table: FactsTable
     sample: Sample
     groups: dict[str, str]
     dropped_by_cap: int
 
 
-def build_units(runs: Sequence[Run], *, salt: str, last_look: str | None) -> Units:
+def build_units(
+    runs: Sequence[Run],
+    table: FactsTable,
+    *,
+    salt: str,
+    last_look: str | None,
+    predicates: Sequence[Predicate] | None = None,
+) -> Units:
     """Units of a family.
 
     Args:
         runs: every episode, in the order of arrival. The first of a group whose outcome decides stands for the group.
+        table: the facts of these episodes, in the same order.
         last_look: the run that last spent alpha on this family; groups it could see are not fresh.
+        predicates: the features to make; all that have support if absent.
     """
     groups = group_ids([run.record for run in runs])
     names = stratum_names([(run.record.task, run.description) for run in runs])
@@ -65,38 +76,54 @@ def build_units(runs: Sequence[Run], *, salt: str, last_look: str | None) -> Uni
             first.setdefault(group, index)
     kept = capped(list(first), [runs[index].principal for index in first.values()], salt)
     rows = [index for group, index in first.items() if group in kept]
-    units = [runs[index] for index in rows]
+    units, facts = [runs[index] for index in rows], table.take(rows)
     owners = [groups[run.record.episode_id] for run in units]
     fresh = np.array([last_look is None or seen_first[group] > last_look for group in owners], dtype=bool)
-    sample = _sample(units, [names[index] for index in rows], owners, fresh)
-    return Units(units, sample, groups, len(first) - len(rows))
+    columns = distinct(build_columns(facts, MIN_SUPPORT)) if predicates is None else columns_of(facts, predicates)
+    sample = _sample(units, columns, [names[index] for index in rows], owners, fresh)
+    return Units(units, facts, sample, groups, len(first) - len(rows))
 
 
-def _sample(units: Sequence[Run], names: Sequence[str], owners: Sequence[str], fresh: np.ndarray) -> Sample:
+def columns_of(table: FactsTable, predicates: Sequence[Predicate]) -> Columns:
+    """These features and no others, whatever their support."""
+    view = View(table)
+    found = [view.column(predicate) for predicate in predicates]
+    empty = np.zeros((len(table), 0), dtype=bool)
+    values = np.stack([value for value, _ in found], 1) if found else empty
+    masks = np.stack([mask for _, mask in found], 1) if found else empty.copy()
+    return Columns([predicate.undirected() for predicate in predicates], values, masks)
+
+
+def _sample(
+    units: Sequence[Run], columns: Columns, names: Sequence[str], owners: Sequence[str], fresh: npt.NDArray[np.bool_]
+) -> Sample:
     strata = sorted(set(names))
     place = {name: index for index, name in enumerate(strata)}
-    columns = distinct(build_columns([run.facts for run in units], MIN_SUPPORT))
     success = np.array([run.outcome == "success" for run in units], dtype=bool)
     stratum = np.array([place[name] for name in names], dtype=np.int64)
     return Sample(columns, success, stratum, strata, owners, [run.agent for run in units], fresh)
 
 
-def without_kin(sample: Sample, units: Sequence[Run], readers: Mapping[str, Collection[Predicate]]) -> Sample:
+def without_kin(
+    sample: Sample, units: Sequence[Run], reads: Mapping[str, Collection[VersionKey]], rules: Promoted
+) -> Sample:
     """The sample with, for each feature, the runs left out that had read a rule akin to it.
 
-    A rule and a feature are kin if they speak of the same calls, or the one's calls are among the other's: a run that
-    read the rule is its echo, and no independent evidence for it.
+    A run that read a rule is its echo, and no independent evidence for it or for its kin; see ``kin_of``.
 
     Args:
-        readers: by episode id, the predicates of the rules the run may have read.
+        reads: by episode id, the versions the run may have read.
     """
-    if not any(readers.get(run.record.episode_id) for run in units):
+    readers: dict[VersionKey, list[int]] = {}
+    for row, run in enumerate(units):
+        for key in reads.get(run.record.episode_id, ()):
+            readers.setdefault(key, []).append(row)
+    if not readers:
         return sample
     mask = sample.columns.mask.copy()
     for column, predicate in enumerate(sample.columns.predicates):
-        for row, run in enumerate(units):
-            if any(are_kin(predicate, rule) for rule in readers.get(run.record.episode_id, ())):
-                mask[row, column] = False
+        for key in kin_of(predicate, rules) & readers.keys():
+            mask[readers[key], column] = False
     columns = Columns(sample.columns.predicates, sample.columns.values & mask, mask)
     return sample.with_columns(columns)
 
@@ -106,14 +133,6 @@ def speaks_against(predicate: Predicate, success: Bools) -> Bools:
     return success if predicate.direction == "avoid" else ~success
 
 
-def are_kin(one: Predicate, two: Predicate) -> bool:
-    """Whether two predicates may be one rule in other words."""
-    if one.undirected() == two.undirected():
-        return True
-    left, right = set(one.calls), set(two.calls)
-    return bool(left and right) and (left <= right or right <= left)
-
-
 def showing(units: Units, predicate: Predicate, feature: int) -> list[int]:
     """Rows that show the predicate, those of informative strata first; a rule's echoes only where they speak against.
 
@@ -121,7 +140,8 @@ def showing(units: Units, predicate: Predicate, feature: int) -> list[int]:
     and in time bury every rule that is read. A reviewer is shown them, and counts them, all the same.
     """
     table = units.sample.with_columns(units.sample.columns.take([feature])).tables()
-    informative, counts = table.informative[:, 0], units.sample.columns.mask[:, feature]
-    against = speaks_against(predicate, units.sample.success)
-    rows = [row for row, run in enumerate(units.runs) if holds(predicate, run.facts) and (counts[row] or against[row])]
-    return sorted(rows, key=lambda row: (not informative[units.sample.stratum[row]], row))
+    informative = table.informative[:, 0][units.sample.stratum]
+    value, mask = View(units.table).column(predicate)
+    counts = units.sample.columns.mask[:, feature] | speaks_against(predicate, units.sample.success)
+    rows = np.flatnonzero(value & mask & counts)
+    return [int(row) for row in rows[np.argsort(~informative[rows], kind="stable")]]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasks.contrast.predicate import from_canonical, happened_words
+from tasks.contrast.recoveries import is_everywhere
 from tasks.draft.drafter import Brief, Cited, Drafted, Mode
 from tasks.draft.scope import verified_environment
 from tasks.draft.wording import guidance, when_to_use
@@ -16,6 +17,12 @@ METHOD = (
     "Successes and failures compared within each task of one family (Cochran-Mantel-Haenszel, Benjamini-Hochberg over "
     "all features), then tested again on groups that it was not found on (two-fold cross-fit). One independent group "
     "counts once."
+)
+RETRIES = (
+    "Retries of a failing call that a remedy preceded compared with the same retry (first, second, third) of other "
+    "sessions without it, by exit codes and error flags alone (Cochran-Mantel-Haenszel, Benjamini-Hochberg over all "
+    "remedies), then tested again on sessions it was not found on (two-fold cross-fit). One independent session counts "
+    "once."
 )
 EFFECT = (
     "odds_ratio",
@@ -29,6 +36,7 @@ EFFECT = (
     "failure_with",
     "failure_total",
 )
+STEPS = "recorded steps of this namespace: exit codes and error flags of each call; nobody judged these sessions"
 REVERSING = {"avoid": "success", "do": "failure"}
 """The outcome of a run that did the act and speaks against the claim."""
 
@@ -63,7 +71,7 @@ def _mode(predicate: Mapping[str, Any]) -> Mode:
 
 
 def _packet(brief: Brief) -> dict[str, Any]:
-    statistics = brief.statistics
+    statistics, everywhere = brief.statistics, is_everywhere(brief.predicate)
     effect = {name: (statistics.get("effect") or {}).get(name) for name in EFFECT}
     strata = list(statistics.get("strata") or [])
     return {
@@ -75,10 +83,10 @@ def _packet(brief: Brief) -> dict[str, Any]:
         "agent_adjusted": statistics.get("agent_adjusted"),
         "also_worded": list(statistics.get("also_worded") or []),
         "evidence": {**count_evidence(brief.cited), **(statistics.get("evidence") or {})},
-        "verification_method": METHOD,
-        "counter_example": counter_example(brief),
+        "verification_method": RETRIES if everywhere else METHOD,
+        "counter_example": _failed_retry(brief) if everywhere else counter_example(brief),
         "owner": brief.owner,
-        "authoritative_source": _source(brief.cited),
+        "authoritative_source": STEPS if everywhere else _source(brief.cited),
         "reach": reach(strata),
         "cost": {"model_calls": 0, "tokens": 0},
         "revoked_before": None,
@@ -126,6 +134,21 @@ def counter_example(brief: Brief) -> dict[str, Any]:
         "step_ids": list(shown.step_ids),
         "stratum": shown.stratum,
         "why": f"{why}, and the run ended in {shown.outcome}",
+    }
+
+
+def _failed_retry(brief: Brief) -> dict[str, Any]:
+    """A session in which the remedy came before the retry, and the retry failed all the same."""
+    against = [piece for piece in brief.cited if piece.stance == "counter"]
+    if not against:
+        return {"episode_id": None, "step_ids": [], "why": "in no session did the call fail again after it"}
+    shown = min(against, key=lambda piece: (not piece.step_ids, piece.episode_id))
+    happened = happened_words(from_canonical(dict(brief.predicate)))
+    return {
+        "episode_id": shown.episode_id,
+        "step_ids": list(shown.step_ids),
+        "stratum": shown.stratum,
+        "why": f"{happened}, and the next try failed again",
     }
 
 

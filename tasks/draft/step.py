@@ -1,4 +1,4 @@
-"""Draft what the night confirmed: one draft a finding, written by the statistical drafter."""
+"""Draft what the night confirmed: one draft a finding, whatever the mode of its cluster."""
 
 from __future__ import annotations
 
@@ -13,24 +13,38 @@ from storage.ledger import Claim, guard
 from storage.queries import evidence as evidence_queries
 from storage.tables import Draft, Episode, Family, Inference, InferenceObservation, Namespace, Observation
 from tasks.context import StepContext
+from tasks.draft import ask_step, choose_step
+from tasks.draft.actions import marked
+from tasks.draft.ask_step import Asked
+from tasks.draft.choose_step import Night
 from tasks.draft.drafter import Brief, Cited, Drafter
+from tasks.draft.model_step import word_draft
 from tasks.draft.statistical import StatisticalDrafter
 
 
 def run(database: Database, claim: Claim, context: StepContext, drafter: Drafter | None = None) -> dict[str, Any]:
     """Draft every confirmed finding of the run, and no other. Run again, it writes the same rows once.
 
-    Returns ``drafts``, ``findings`` and ``cost``.
+    The figures of a draft are the statistics'; where a model may write, the words may be its. Under the regime
+    ``episodic`` nothing is drafted. Returns ``findings``, ``drafts``, ``drafter``, ``regime``, the night's clusters by
+    action and mode, what the model was asked, and ``problems``.
     """
     writer = drafter or StatisticalDrafter()
+    night = choose_step.run(database, claim, context)
+    asked = ask_step.run(database, claim, context, night)
     with database.read() as session:
         findings = evidence_queries.confirmed_inferences(session, claim.namespace, claim.run_id)
-    drafts = [_draft(database, claim, context, writer, finding) for finding in findings]
-    _save(database, claim, context, drafts)
-    return {"findings": len(findings), "drafts": len(drafts), "drafter": writer.name}
+    drafts: list[Draft] = []
+    if night.regime != "episodic":
+        drafts = [_draft(database, claim, context, writer, finding, night) for finding in findings]
+    _save(database, claim, context, drafts, asked)
+    counts = {"findings": len(findings), "drafts": len(drafts), **night.counts(), **asked.counts}
+    return {**counts, "drafter": writer.name, "regime": night.regime, "problems": asked.problems}
 
 
-def _draft(database: Database, claim: Claim, context: StepContext, writer: Drafter, finding: Inference) -> Draft:
+def _draft(
+    database: Database, claim: Claim, context: StepContext, writer: Drafter, finding: Inference, night: Night
+) -> Draft:
     with database.read() as session:
         brief = _brief(session, claim.namespace, context, finding)
     drafted = writer.draft(brief)
@@ -40,11 +54,12 @@ def _draft(database: Database, claim: Claim, context: StepContext, writer: Draft
         run_id=claim.run_id,
         candidate_id=brief.candidate_id,
         inference_id=finding.id,
+        cluster_id=night.homes.get(finding.id),
         kind="rule",
         drafter=writer.name,
         mode=drafted.mode,
         content=drafted.content,
-        packet=drafted.packet,
+        packet=marked(drafted.packet, night.regime, night.policy),
         inputs=brief.inputs,
         prompt_hash=brief.prompt_hash,
         cost=drafted.cost,
@@ -82,11 +97,11 @@ def _cited(link: InferenceObservation, observation: Observation, episode: Episod
     )
 
 
-def _save(database: Database, claim: Claim, context: StepContext, drafts: list[Draft]) -> None:
+def _save(database: Database, claim: Claim, context: StepContext, drafts: list[Draft], asked: Asked) -> None:
     size = max(1, context.settings.write_batch // 20)
     for start in range(0, len(drafts), size):
         with database.write() as session:
             guard(session, claim)
             for draft in drafts[start : start + size]:
                 if session.get(Draft, (draft.namespace, draft.id)) is None:
-                    session.add(draft)
+                    session.add(word_draft(session, draft, asked.wordings.get(draft.inference_id)))

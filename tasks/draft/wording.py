@@ -9,20 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.contrast.predicate import USER, Predicate, argument_words, call_words, from_canonical
+from tasks.contrast.predicate import (
+    AGAIN,
+    USER,
+    Predicate,
+    PredicateInvalid,
+    argument_words,
+    call_words,
+    from_canonical,
+)
+from tasks.contrast.recoveries import is_everywhere
 
 LONGEST_VALUE = 80
+NO_ADVICE = "the length of a run follows from what was done in it: it is reported, and no advice"
 
 
 def when_to_use(predicate: Mapping[str, Any], family_label: str) -> str:
     """The situation in which an agent should read the advice."""
-    return f"{_occasion(from_canonical(dict(predicate)))}, in tasks of the kind “{_quoted(family_label)}”."
+    occasion = _occasion(from_canonical(dict(predicate)))
+    if is_everywhere(predicate):
+        return f"{occasion}."
+    return f"{occasion}, in tasks of the kind “{_quoted(family_label)}”."
 
 
 def guidance(predicate: Mapping[str, Any], *, mixed: bool) -> list[str]:
     """Ordered steps."""
     claim = from_canonical(dict(predicate))
     avoid = claim.direction == "avoid"
+    if is_everywhere(predicate):
+        return _again(claim)
     match claim.kind:
         case "call-present":
             return _call(call_words(claim.parts[0]), claim.parts[0].startswith(USER), avoid, mixed)
@@ -39,6 +54,8 @@ def guidance(predicate: Mapping[str, Any], *, mixed: bool) -> list[str]:
             return _argument(claim, avoid, mixed)
         case "environment":
             return _environment(claim, avoid)
+        case "length":
+            raise PredicateInvalid(NO_ADVICE)
 
 
 def title(predicate: Mapping[str, Any], *, mixed: bool) -> str:
@@ -63,6 +80,8 @@ def _occasion(claim: Predicate) -> str:
             return f"When calling {parts[0]}"
         case "environment":
             return f"When {claim.parts[0]} is at version {_quoted(claim.parts[1])}"
+        case "length":
+            raise PredicateInvalid(NO_ADVICE)
 
 
 def _call(call: str, by_user: bool, avoid: bool, mixed: bool) -> list[str]:
@@ -132,6 +151,16 @@ def _recovery(claim: Predicate, avoid: bool, mixed: bool) -> list[str]:
             f"Read the error to the end, correct what it names, and call {call} again.",
         ]
     return [f"Call {then} next", f"Use what it returns to correct the call of {call}.", f"Then call {call} again."]
+
+
+def _again(claim: Predicate) -> list[str]:
+    """What made a failing call work again: another act first, or the same call made otherwise."""
+    call, then = call_words(claim.parts[0]), call_words(claim.parts[2])
+    if claim.parts[2].startswith(AGAIN):
+        first = f"Run {call} again as {then}"
+    else:
+        first = f"Run {then} first, then run {call} again"
+    return [first, "If it fails with another message, go by that message: this speaks of the one above only."]
 
 
 def _argument(claim: Predicate, avoid: bool, mixed: bool) -> list[str]:

@@ -17,6 +17,9 @@ Outcome = Literal["success", "failure", "partial", "unknown"]
 OutcomeSource = Literal["verifier", "environment", "exit-code", "human", "recorded", "self-reported"]
 Trust = Literal["internal", "user", "tool", "external"]
 
+STATING: frozenset[StepKind] = frozenset({"claim", "memory_write"})
+"""Kinds of steps that state facts: what an agent says it holds to be so, and what it writes down."""
+
 MOST_VERSION = 2**31 - 1
 """The largest rule version a database column holds: a greater one names no version, and would not be read back."""
 LONGEST_ID = 300

@@ -7,16 +7,26 @@ import tomllib
 from difflib import get_close_matches
 from typing import Any
 
+from tasks.draft.actions import REGIMES
+from tasks.draft.model.budget import BadBudget, check_policy
 from tasks.ingest.redact import Redactor
 from tasks.ingest.secret_rules import BadPattern
 from tasks.ingest.trust import BadTrustPolicy, TrustPolicy
+from tasks.verify import policy as evidence_policy
 
 KNOWN = {
     "owner": "who answers for the rules of this namespace, as text",
     "redact_patterns": "regular expressions of what to take out at the door; group 1, if any, is the secret",
     "trust": 'how far tools are trusted: {"tools": {"crm_*": "internal"}}',
+    "regime": "what a night may make of the episodes: auto (the default), episodic (no text), force (experiments only)",
+    "exemplars": "raw runs that a night may propose as examples, at most; 0 (the default) for none",
+    "approve_forced": "whether what was drafted under the regime force can be approved; false by default",
+    "drafter": "who words what was confirmed: statistical, or model where one is set up",
+    **evidence_policy.KEYS,
+    "model_budget": "what one night may spend on a model: whole numbers under calls, tokens and seconds",
 }
 LONGEST_OWNER = 200
+MOST_EXEMPLARS = 100
 
 
 class BadPolicy(ValueError):
@@ -55,11 +65,27 @@ def read_policy(value: Any) -> dict[str, Any]:
             raise BadPolicy(_unknown(key))
     _check_owner(value.get("owner"))
     _check_patterns(value.get("redact_patterns"))
+    _check_nights(value)
+    try:
+        check_policy(value)
+        evidence_policy.check_policy(value)
+    except (BadBudget, evidence_policy.BadEvidencePolicy) as wrong:
+        raise BadPolicy(str(wrong)) from wrong
     try:
         TrustPolicy.read(value.get("trust"))
     except BadTrustPolicy as wrong:
         raise BadPolicy(str(wrong)) from wrong
     return {key: child for key, child in value.items() if child is not None}
+
+
+def _check_nights(policy: dict[str, Any]) -> None:
+    regime, exemplars, forced = (policy.get(key) for key in ("regime", "exemplars", "approve_forced"))
+    if regime not in (None, *REGIMES):
+        raise BadPolicy(f"regime must be one of {', '.join(REGIMES)}")
+    if exemplars is not None and (type(exemplars) is not int or not 0 <= exemplars <= MOST_EXEMPLARS):
+        raise BadPolicy(f"exemplars must be a whole number from 0 to {MOST_EXEMPLARS}")
+    if forced not in (None, True, False) or type(forced) is int:
+        raise BadPolicy("approve_forced must be true or false")
 
 
 def _check_owner(owner: Any) -> None:

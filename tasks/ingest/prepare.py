@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from storage.ids import canonical_json
+from storage.ids import canonical_json, content_hash
 from tasks.ingest import outcome
-from tasks.ingest.episode import Episode
+from tasks.ingest.episode import STATING, Episode
 from tasks.ingest.fingerprint import episode_id, fingerprint, source_hash
 from tasks.ingest.importers.base import Imported
 from tasks.ingest.redact import Redactor
@@ -108,7 +108,7 @@ def prepare(imported: Imported, door: Door, origin: Origin, hashed: str | None =
         "n_steps": len(episode.steps),
         "n_calls": sum(step.kind == "tool_call" for step in episode.steps),
         "redactions": redactions,
-        "details": details,
+        "details": {**details, **_marks(episode)},
         "ingested_at": door.now,
         "purged_at": None,
     }
@@ -154,6 +154,17 @@ def _oddities(episode: Episode) -> dict[str, Any]:
     """Facts about times that a reader should know; the times themselves stay as they were recorded."""
     backwards = episode.started_at and episode.ended_at and episode.ended_at < episode.started_at
     return {"clock": "ended before it started"} if backwards else {}
+
+
+def _marks(episode: Episode) -> dict[str, Any]:
+    """What later stages find an episode by without reading its body: how many steps state facts, and the calls made.
+
+    ``acts`` is a digest of the calls' names in their order: two runs that share it did the same.
+    """
+    own = [step for step in episode.steps if not step.is_copied_context]
+    claims = sum(step.kind in STATING for step in own)
+    calls = [(step.requestor, step.name) for step in own if step.kind == "tool_call"]
+    return {**({"claims": claims} if claims else {}), **({"acts": content_hash(calls, 16)} if calls else {})}
 
 
 def _memory_reads(episode: Episode) -> dict[str, Any]:

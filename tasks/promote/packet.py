@@ -22,17 +22,24 @@ PACKET_PARTS = (
 )
 
 
+EXAMPLE = frozenset({"guidance", "effect", "held_out", "counter_example"})
+"""Parts that an exemplar has none of: it shows a recorded run, and claims nothing."""
+
+
 def missing_parts(content: Mapping[str, Any], packet: Mapping[str, Any]) -> list[str]:
     """What keeps this packet from being approved, in words: absent parts first, then checks that failed."""
-    scope = content.get("scope") or {}
-    absent = [part for part in CONTENT_PARTS if not content.get(part)]
+    scope, needless = content.get("scope") or {}, EXAMPLE if content.get("exemplar") else frozenset()
+    absent = [part for part in CONTENT_PARTS if part not in needless and not content.get(part)]
     absent += [f"scope.{part}" for part in SCOPE_PARTS if not scope.get(part)]
-    absent += [part for part in PACKET_PARTS if not packet.get(part)]
+    absent += [part for part in PACKET_PARTS if part not in needless and not packet.get(part)]
     failed = [
         f"check “{check.get('name')}” failed: {check.get('detail', '')}"
         for check in packet.get("checks") or []
-        if check.get("verdict") == "fail"
+        if check.get("verdict") == "fail" and check.get("blocks", True)
     ]
+    forced = packet.get("forced") or {"approvable": True}
+    if not forced["approvable"]:
+        failed.append(f"{forced['why']}: draft it under auto, or under a policy with approve_forced")
     return [f"{part} is missing" for part in absent] + failed
 
 
@@ -51,6 +58,8 @@ def puts_aside(packet: Mapping[str, Any]) -> tuple[list[tuple[str, int]], list[s
     """What cannot stay current beside this candidate: rule versions, and candidates that may be rules by now."""
     versions, candidates = [], []
     for conflict in packet.get("conflicts") or []:
+        if conflict.get("kind") in ("duplicate", "overlap") or (conflict.get("resolution") or {}).get("keep") == "both":
+            continue
         kind, _, name = str(conflict.get("with", "")).partition(":")
         if kind == "candidate":
             candidates.append(name)

@@ -13,7 +13,8 @@ from typing import Any
 from sqlmodel import Session
 
 from storage import audit, outbox
-from storage.candidates import move_candidate, resolve_conflicts, void_decisions
+from storage.candidates import move_candidate, void_decisions
+from storage.conflicts import resolve_conflicts
 from storage.engine import Database
 from storage.ids import keyed_hash, uuid7
 from storage.queries import candidates as candidate_queries
@@ -37,6 +38,8 @@ from tasks.promote.naming import rule_id as name_rule
 from tasks.promote.packet import missing_parts, puts_aside, recheck_date, served_evidence
 from tasks.promote.people import Reviewer
 from tasks.promote.quorum import Standing, Verdict, check_person, check_reason, is_repeat, state_after
+from tasks.recheck.proposal import RETIRING
+from tasks.revoke.step import withdraw
 from tasks.stage.refresh import void_reason
 from tasks.stage.snapshot import snapshot
 
@@ -45,6 +48,7 @@ from tasks.stage.snapshot import snapshot
 class DecisionResult:
     """Where a candidate stands after a decision. ``rule_id``, ``version``, ``epoch`` are set once it is promoted.
 
+    ``revoked``: what was approved was to withdraw that version, at that epoch.
     ``needed`` and ``have`` count approvals; ``changed`` is False where the same decision had been taken before.
     """
 
@@ -56,6 +60,7 @@ class DecisionResult:
     rule_id: str | None = None
     version: int | None = None
     epoch: int | None = None
+    revoked: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,9 @@ def _decide(
             raise HashMismatch(f"candidate {candidate_id} changed while it was being decided; reload it and read again")
         version: RuleVersion | None = None
         changes: list[dict[str, Any]] = []
-        if state == "promoted":
+        if state == "promoted" and candidate.kind in RETIRING:
+            changes = _retire(session, candidate, reviewer, reason, epoch, now, secret)
+        elif state == "promoted":
             version, changes = _promote(session, candidate, lineage, reason, epoch, now)
         detail = _digest(candidate, shown, reason, secret) | {
             "changes": [(c["event"], c["rule"], c["version"]) for c in changes]
@@ -262,7 +269,7 @@ def _promote(
     """Make the version, put what it replaces aside, and say what readers have to be told."""
     namespace, revision = candidate.namespace, _current(session, candidate)
     known = rule_queries.rule_by_predicate(session, namespace, candidate.predicate_id)
-    rule_id = known.id if known else name_rule(revision.content.get("predicate") or {}, candidate.predicate_id)
+    rule_id = known.id if known else _name(candidate, revision)
     replaced = {(row.rule_id, row.version) for row in rule_queries.versions_of(session, namespace, rule_id)}
     replaced |= _put_aside(session, candidate, revision)
     superseded = move_versions(
@@ -283,6 +290,36 @@ def _promote(
     resolve_conflicts(session, namespace, [f"rule:{old}@{number}" for old, number in superseded])
     changes = [outbox.change("superseded", old, number, f"superseded by {rule_id}") for old, number in superseded]
     return version, [*changes, outbox.change("promoted", rule_id, version.version, reason)]
+
+
+def _name(candidate: Candidate, revision: CandidateRevision) -> str:
+    return name_rule(revision.content.get("predicate") or {}, candidate.predicate_id, candidate.kind)
+
+
+def _retire(
+    session: Session,
+    candidate: Candidate,
+    reviewer: Reviewer,
+    reason: str,
+    epoch: int,
+    now: datetime,
+    secret: bytes,
+) -> list[dict[str, Any]]:
+    """Approving a proposal to withdraw a rule is a revocation by whoever approves it.
+
+    Raises:
+        WrongState: if the version in question is not active any more.
+    """
+    namespace, rule_id = candidate.namespace, str(candidate.replaces_rule_id)
+    rows = rule_queries.versions_of(session, namespace, rule_id)
+    active = next((row.version for row in rows if row.state == "active"), None)
+    if active is None or active != candidate.replaces_version:
+        raise WrongState(
+            f"rule {rule_id} version {candidate.replaces_version} is not active any more, so there is nothing to "
+            "withdraw; reject this candidate, or wait for the next night"
+        )
+    done = withdraw(session, namespace, rows, reason=reason, actor=reviewer, epoch=epoch, now=now, secret=secret)
+    return done[1] if done is not None else []
 
 
 def _put_aside(session: Session, candidate: Candidate, revision: CandidateRevision) -> set[VersionKey]:
@@ -366,6 +403,9 @@ def _result(
     if version is None and candidate.state == "promoted":
         namespace, content_hash = candidate.namespace, candidate.content_hash
         version = rule_queries.version_of_candidate(session, namespace, candidate.id, content_hash)
+    if candidate.state == "promoted" and candidate.kind in RETIRING:
+        key = (str(candidate.replaces_rule_id), candidate.replaces_version or 0)
+        version = rule_queries.version(session, candidate.namespace, *key)
     return DecisionResult(
         candidate_id=candidate.id,
         state=candidate.state,
@@ -374,5 +414,6 @@ def _result(
         changed=changed,
         rule_id=version.rule_id if version else None,
         version=version.version if version else None,
-        epoch=version.promoted_epoch if version else None,
+        epoch=(version.state_epoch if version.state == "revoked" else version.promoted_epoch) if version else None,
+        revoked=candidate.kind in RETIRING and version is not None,
     )

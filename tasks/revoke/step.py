@@ -10,7 +10,8 @@ from typing import Any
 from sqlmodel import Session
 
 from storage import audit, outbox
-from storage.candidates import move_candidate, resolve_conflicts, void_decisions
+from storage.candidates import move_candidate, void_decisions
+from storage.conflicts import resolve_conflicts
 from storage.engine import Database
 from storage.ids import keyed_hash
 from storage.ledger import Claim, add_steps, guard
@@ -28,8 +29,8 @@ from tasks.context import StepContext
 from tasks.promote.errors import RuleGone
 from tasks.promote.people import Reviewer
 from tasks.promote.quorum import check_person, check_reason
-from tasks.verify.step import weigh_again
 from tasks.verify.support import NOTHING, Remaining
+from tasks.verify.weigh_step import weigh_again
 
 TAINTED = "some of its evidence ran under a rule that was revoked"
 
@@ -100,22 +101,45 @@ def revoke(
     with database.write() as session:
         epoch = outbox.lock_namespace(session, namespace) + 1
         rows = _versions(session, namespace, rule_id)
-        keys = [(row.rule_id, row.version) for row in rows]
-        revoked = move_versions(session, namespace, keys, to="revoked", reason=reason, epoch=epoch, now=now)
-        if not revoked:
+        done = withdraw(session, namespace, rows, reason=reason, actor=actor, epoch=epoch, now=now, secret=secret)
+        if done is None:
             return _already(session, namespace, rows)
-        because = f"descends from {rule_id}, which was revoked"
-        below = quarantine_descendants(session, namespace, revoked, reason=because, epoch=epoch, now=now)
-        resolve_conflicts(session, namespace, [_ref(key) for key in revoked])
-        key = f"{rule_id}@{rows[0].version}"
-        run = insert_run(session, namespace=namespace, kind="repair", key=key, requested_by=actor.actor, now=now)
-        add_steps(session, run, "repair", [""])
-        detail = {"versions": revoked, "quarantined": below, "reason": keyed_hash(secret, "reason", reason)}
-        _record(session, actor.actor, "rule.revoked", namespace, f"rule:{rule_id}", detail, now)
-        changes = [outbox.change("revoked", *one, reason) for one in revoked]
-        changes += [outbox.change("quarantined", *one, because) for one in below]
+        result, changes = done
         outbox.publish(session, namespace, changes, now)
-        return RevokeResult(rule_id, epoch, revoked, below, run.id)
+        return result
+
+
+def withdraw(
+    session: Session,
+    namespace: str,
+    rows: Sequence[RuleVersion],
+    *,
+    reason: str,
+    actor: Reviewer,
+    epoch: int,
+    now: datetime,
+    secret: bytes,
+) -> tuple[RevokeResult, list[dict[str, Any]]] | None:
+    """Revoke a rule in every version inside a transaction that holds the namespace's lock.
+
+    Returns what was done, and the changes that the caller publishes as its last act; None if it was revoked before.
+    """
+    rule_id = rows[0].rule_id
+    keys = [(row.rule_id, row.version) for row in rows]
+    revoked = move_versions(session, namespace, keys, to="revoked", reason=reason, epoch=epoch, now=now)
+    if not revoked:
+        return None
+    because = f"descends from {rule_id}, which was revoked"
+    below = quarantine_descendants(session, namespace, revoked, reason=because, epoch=epoch, now=now)
+    resolve_conflicts(session, namespace, [_ref(key) for key in revoked])
+    key = f"{rule_id}@{rows[0].version}"
+    run = insert_run(session, namespace=namespace, kind="repair", key=key, requested_by=actor.actor, now=now)
+    add_steps(session, run, "repair", [""])
+    detail = {"versions": revoked, "quarantined": below, "reason": keyed_hash(secret, "reason", reason)}
+    _record(session, actor.actor, "rule.revoked", namespace, f"rule:{rule_id}", detail, now)
+    changes = [outbox.change("revoked", *one, reason) for one in revoked]
+    changes += [outbox.change("quarantined", *one, because) for one in below]
+    return RevokeResult(rule_id, epoch, revoked, below, run.id), changes
 
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from storage.ids import content_hash
 
-HASHED = ("evidence", "strata", "exceptions", "counter_example", "conflicts", "revoked_before", "tier")
+HASHED = ("evidence", "strata", "exceptions", "counter_example", "revoked_before", "tier")
 
 
 def same_advice(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
@@ -39,7 +39,12 @@ def packet_hash(packet: Mapping[str, Any]) -> str:
     """Hash of the evidence snapshot: what a reviewer weighs, less the figures that depend on the rest of the night."""
     effect = {name: value for name, value in (packet.get("effect") or {}).items() if name != "q_value"}
     checks = [(check["name"], check["verdict"]) for check in packet.get("checks") or []]
-    return content_hash([effect, checks, *(packet.get(name) for name in HASHED)])
+    conflicts = [
+        {name: value for name, value in conflict.items() if name != "sides"}
+        for conflict in packet.get("conflicts") or []
+    ]
+    forced = [packet["forced"]] if packet.get("forced") else []
+    return content_hash([effect, checks, *(packet.get(name) for name in HASHED), conflicts, *forced])
 
 
 def _undated(content: Mapping[str, Any]) -> dict[str, Any]:

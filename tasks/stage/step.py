@@ -9,14 +9,8 @@ from typing import Any
 from sqlmodel import Session
 
 from storage import audit
-from storage.candidates import (
-    add_revision,
-    move_candidate,
-    note_conflicts,
-    resolve_conflicts,
-    revisions_by_run,
-    void_decisions,
-)
+from storage.candidates import add_revision, move_candidate, revisions_by_run, void_decisions
+from storage.conflicts import note_conflicts, resolve_conflicts
 from storage.engine import Database
 from storage.ids import content_hash
 from storage.ledger import Claim, guard
@@ -24,10 +18,14 @@ from storage.queries import candidates as candidate_queries
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
 from storage.queries.runs import steps_of_run
-from storage.tables import Candidate, CandidateRevision, Draft, Evidence, Inference
+from storage.tables import Candidate, CandidateRevision, Draft, Evidence, Inference, Namespace
 from tasks.context import StepContext
+from tasks.draft import exemplar_step
+from tasks.draft.actions import regime_of
+from tasks.draft.drafter import candidate_id
 from tasks.draft.statistical import expected_gain
 from tasks.draft.wording import title
+from tasks.stage import retire
 from tasks.stage.refresh import Known, Plan, plan
 from tasks.stage.settle import packet_hash, settled
 from tasks.stage.snapshot import snapshot
@@ -46,23 +44,27 @@ class _Ready:
     content_hash: str
     packet_hash: str
     replaces: tuple[str, int] | None
+    is_other_rule: bool
     rank: float
 
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
     """Stage the run's drafts, best first. Run again, it changes nothing twice.
 
-    Returns ``candidates`` (staged or refreshed tonight), counts by what was done, ``held_back`` by a check, and
+    Returns ``candidates`` (staged or refreshed tonight), counts by what was done, ``held_back`` by a check, ``retires``
+    (other rules that these would put aside), ``problems`` where that is so much that a person has to look first, and
     ``voided``: candidates whose finding tonight's comparison no longer confirms.
     """
     with database.read() as session:
         drafts = list(candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
     fit = [draft for draft in drafts if not is_held(draft)]
     ready = sorted((_ready(database, claim, context, draft) for draft in fit), key=lambda r: (-r.rank, r.draft.id))
+    ready, retires, problems = _within_limit(database, claim, ready)
     done: Counter[str] = Counter()
     for one in ready:
         done[_stage(database, claim, context, one, full=done["create"] >= context.settings.max_candidates)] += 1
-    voided = _void_unconfirmed(database, claim, context, {draft.candidate_id for draft in fit})
+    voided = _void_unconfirmed(database, claim, context, _confirmed(database, claim, fit))
+    exemplars = exemplar_step.run(database, claim, context)
     with database.read() as session:
         created, refreshed = revisions_by_run(session, claim.namespace, claim.run_id)
     return {
@@ -74,6 +76,9 @@ def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any
         "over_cap": done["over-cap"],
         "held_back": len(drafts) - len(fit),
         "voided": voided,
+        "retires": retires,
+        "problems": problems,
+        "exemplars": exemplars,
     }
 
 
@@ -100,8 +105,38 @@ def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft)
         content_hash=content_hash(content),
         packet_hash=packet_hash(draft.packet),
         replaces=active or _superseded_by(draft),
+        is_other_rule=active is None,
         rank=expected_gain(draft.packet),
     )
+
+
+def _within_limit(
+    database: Database, claim: Claim, ready: list[_Ready]
+) -> tuple[list[_Ready], list[str], list[dict[str, Any]]]:
+    """The plan less the proposals that would retire too much; which rules it retires; and the problems to tell of."""
+    with database.read() as session:
+        active = [row for row in rule_queries.versions_in(session, claim.namespace) if row.kind == "rule"]
+        limit = retire.limit_of(session.get_one(Namespace, claim.namespace).policy)
+    retiring = {one.draft.id: sorted(_retired(one)) for one in ready}
+    retired = sorted({rule_id for each in retiring.values() for rule_id in each})
+    if not retire.halts(retired, len(active), limit):
+        return ready, retired, []
+    said = retire.words(retired, len(active), limit)
+    families = sorted({str(one.inference.family_id) for one in ready if retiring[one.draft.id]})
+    problems = [{"stage": "stage", "shard": "", "family": family, "error": said} for family in families]
+    return [one for one in ready if not retiring[one.draft.id]], [], problems
+
+
+def _retired(ready: _Ready) -> set[str]:
+    """Rules that approving a draft would put aside; a new version of its own rule retires nothing."""
+    found = {
+        str(conflict["with"]).removeprefix("rule:").rpartition("@")[0]
+        for conflict in ready.draft.conflicts
+        if conflict.get("supersedes")
+    }
+    if ready.replaces is not None and ready.is_other_rule:
+        found.add(ready.replaces[0])
+    return found
 
 
 def _superseded_by(draft: Draft) -> tuple[str, int] | None:
@@ -238,6 +273,16 @@ def _add_revision(session: Session, claim: Claim, context: StepContext, candidat
     note_conflicts(session, claim.namespace, f"candidate:{candidate.id}", draft.conflicts, claim.run_id, context.now)
 
 
+def _confirmed(database: Database, claim: Claim, fit: list[Draft]) -> set[str]:
+    """Candidates that tonight confirms: those it drafted, and where it writes no text those it would have."""
+    drafted = {draft.candidate_id for draft in fit}
+    with database.read() as session:
+        if regime_of(session.get_one(Namespace, claim.namespace).policy) != "episodic":
+            return drafted
+        found = evidence_queries.confirmed_inferences(session, claim.namespace, claim.run_id)
+    return drafted | {candidate_id(claim.namespace, inference.predicate) for inference in found}
+
+
 def _void_unconfirmed(database: Database, claim: Claim, context: StepContext, confirmed: set[str]) -> int:
     """Withdraw waiting candidates of the families that were compared tonight without confirming them again."""
     with database.read() as session:
@@ -247,7 +292,7 @@ def _void_unconfirmed(database: Database, claim: Claim, context: StepContext, co
             if step.stage == "contrast" and step.state == "done"
         }
         waiting = candidate_queries.candidates_in(session, claim.namespace)
-    lost = [row for row in waiting if row.family_id in compared and row.id not in confirmed]
+    lost = [row for row in waiting if row.kind == "rule" and row.family_id in compared and row.id not in confirmed]
     return sum(_void(database, claim, context, candidate.id) for candidate in lost)
 
 

@@ -1,90 +1,33 @@
 """The checks on a draft: each says what it found and what to do about it. Pure.
 
-``fail`` keeps a packet from being approved; ``warn`` is for the reviewer to weigh. A failed check named in ``HOLDS``
-keeps the draft out of the queue altogether: there is nothing in it for a person to decide.
+``warn`` is for the reviewer to weigh. ``fail`` keeps a packet from being approved, as far as the namespace's policy
+lets that check block. A failed check named in ``HOLDS`` keeps the draft out of the queue altogether: there is nothing
+in it for a person to decide. How often a rule was read is no check: usage is never truth.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
-from tasks.verify.signs import Sign, signs
-from tasks.verify.support import MIN_GROUPS, Remaining
+from tasks.contrast.recoveries import is_everywhere
+from tasks.verify.check import Check, CitedRun, RevokedBefore, Subject, Verdict, many
+from tasks.verify.checks_text import authoritative, hidden_text, orders, over_specific, secrets
+from tasks.verify.support import MIN_GROUPS
 
-Verdict = Literal["pass", "warn", "fail"]
+__all__ = ["CHECKS", "HOLDS", "Check", "CitedRun", "RevokedBefore", "Subject", "Verdict", "check_all", "held_back"]
 
 HOLDS = frozenset({"citations", "independence", "held-out", "revoked-before", "recall"})
 """Checks whose failure means that there is no new finding to show."""
 
-NAMELIKE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{5,}\b|\b\d{5,}\b|[\w.+-]+@[\w-]+\.\w+|https?://\S+")
-"""Literals that name one thing: order numbers, codes, addresses."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check as the packet keeps it."""
-
-    name: str
-    verdict: Verdict
-    detail: str
-    fix: str = ""
-
-    def as_row(self) -> dict[str, str]:
-        """As JSON."""
-        return {"name": self.name, "verdict": self.verdict, "detail": self.detail, "fix": self.fix}
-
-
-@dataclass(frozen=True)
-class CitedRun:
-    """One cited episode as it is now. ``known_steps`` are the steps of its body; ``echo``: it had read such a rule."""
-
-    episode_id: str
-    group: str
-    stance: str
-    steps: frozenset[str]
-    known_steps: frozenset[str]
-    current: bool = True
-    tainted: bool = False
-    echo: bool = False
-    external: bool = False
-    signs: tuple[Sign, ...] = ()
-
-
-@dataclass(frozen=True)
-class RevokedBefore:
-    """The latest revoked version with the same claim, and what the runs that arrived since say by themselves."""
-
-    rule_id: str
-    version: int
-    reason: str
-    at: str
-    since: Remaining
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A draft with everything that is asked about it. ``same`` is the active rule with the same claim, if any."""
-
-    content: Mapping[str, Any]
-    packet: Mapping[str, Any]
-    cited: Sequence[CitedRun]
-    today: date
-    secrets: Mapping[str, int] = field(default_factory=dict)
-    same: tuple[str, int, bool] | None = None
-    revoked: RevokedBefore | None = None
-
 
 def check_all(subject: Subject) -> list[Check]:
     """Every check, in the order a reader wants them."""
-    asked = (
-        citations, independence, held_out, agent, exceptions_named, over_specific, over_general, hidden_text, orders,
-        secrets, revoked_before, recall, scope,
-    )  # fmt: skip
-    return [check(subject) for check in asked]
+    return [check(subject) for check in CHECKS.values()]
 
 
 def citations(subject: Subject) -> Check:
@@ -109,7 +52,12 @@ def independence(subject: Subject) -> Check:
     effect = subject.packet.get("effect") or {}
     sides = min(effect.get("success_total") or 0, effect.get("failure_total") or 0)
     principals = (subject.packet.get("evidence") or {}).get("principals", 0)
-    detail = f"{len(support)} independent groups show it, reported by {_many(principals, 'principal')}"
+    echoes = len({run.episode_id for run in subject.cited if run.echo})
+    detail = f"{len(support)} independent groups show it, reported by {many(principals, 'principal')}"
+    if echoes:
+        detail += f"; {echoes} cited runs had read it or its kin and do not count"
+    if subject.left_out:
+        detail += f"; {many(subject.left_out, 'run')} of its family ran under a rule that was revoked, and are left out"
     if len(support) < MIN_GROUPS or sides < MIN_GROUPS:
         fix = f"at least {MIN_GROUPS} independent groups must show it, and as many of each outcome be compared"
         return Check("independence", "fail", detail, fix)
@@ -141,62 +89,77 @@ def exceptions_named(subject: Subject) -> Check:
     named = list(subject.packet.get("exceptions") or [])
     if not named:
         return Check("exceptions", "pass", "in no task do successes do the opposite")
-    detail = f"in {_many(len(named), 'task')} successes do the opposite: {', '.join(map(str, named[:8]))}"
+    detail = f"in {many(len(named), 'task')} successes do the opposite: {', '.join(map(str, named[:8]))}"
     first = str((subject.content.get("guidance") or [""])[0])
     if not re.search(r"\b(check|unless)\b", first, re.IGNORECASE):
         return Check("exceptions", "warn", detail, "the advice should be to check whether it applies, not to insist")
     return Check("exceptions", "pass", f"{detail}; the advice is to check")
 
 
-def over_specific(subject: Subject) -> Check:
-    """No literal in the text that names one thing, such as an order number."""
-    literals = sorted({found for text in _advice(subject.content) for found in NAMELIKE.findall(text)})
-    if literals:
-        detail = f"the text holds literals that may be of a single run: {', '.join(literals[:5])}"
-        return Check("over-specific", "warn", detail, "see whether the advice holds without them")
-    return Check("over-specific", "pass", "no literal of a single run is in the text")
+def mixed_cluster(subject: Subject) -> Check:
+    """No cluster of the runs behind it in which the effect goes the other way: one rule for two kinds of work."""
+    if _is_everywhere(subject):
+        return Check("mixed-cluster", "pass", "it speaks of one error of one command, whatever the task")
+    clusters: defaultdict[str, set[str]] = defaultdict(set)
+    for run in subject.cited:
+        if run.cluster:
+            clusters[run.cluster].add(run.stratum)
+    rows = {str(row.get("stratum")): row for row in subject.packet.get("strata") or []}
+    away = -1 if str((subject.content.get("predicate") or {}).get("direction")) == "do" else 1
+    opposed = sorted(name for name, tasks in clusters.items() if _lean(rows, tasks) * away > 0)
+    if opposed:
+        detail = f"in {many(len(opposed), 'cluster')} of {len(clusters)} the effect goes the other way: {opposed[0]}"
+        return Check("mixed-cluster", "warn", detail, "see whether the advice should be scoped to the other clusters")
+    return Check("mixed-cluster", "pass", f"it goes the same way in {many(len(clusters), 'cluster')}")
+
+
+def _is_everywhere(subject: Subject) -> bool:
+    """Whether it was found among the steps of all sessions: then its strata are agents."""
+    return is_everywhere(subject.content.get("predicate") or {})
+
+
+def _lean(rows: Mapping[str, Mapping[str, Any]], tasks: Collection[str]) -> float:
+    """Log of the Mantel-Haenszel odds ratio of success over some tasks; 0 where fewer than two of them tell."""
+    up = down = 0.0
+    telling = 0
+    for name, row in rows.items():
+        # A task key under which two descriptions were met is split as key~hash.
+        if name not in tasks and name.partition("~")[0] not in tasks:
+            continue
+        won_with, won_without = row["success_with"], row["success_without"]
+        lost_with, lost_without = row["failure_with"], row["failure_without"]
+        n = won_with + won_without + lost_with + lost_without
+        margins = (won_with + lost_with, won_without + lost_without, won_with + won_without, lost_with + lost_without)
+        telling += all(margins)
+        up, down = up + won_with * lost_without / max(n, 1), down + won_without * lost_with / max(n, 1)
+    return math.log((up + 0.5) / (down + 0.5)) if telling >= 2 and up != down else 0.0
+
+
+def coverage(subject: Subject) -> Check:
+    """Every run that it cites for itself is one that it speaks of: nothing was lost between the runs and the words."""
+    cited = [run for run in subject.cited if run.stance == "support"]
+    lost = [run for run in cited if run.strayed]
+    if lost:
+        detail = f"{len(lost)} of {len(cited)} runs cited for it are not covered by it (first: {lost[0].strayed})"
+        return Check("coverage", "warn", detail, "widen when it applies, or cite only what it speaks of")
+    return Check("coverage", "pass", f"it covers the {len(cited)} runs that are cited for it")
 
 
 def over_general(subject: Subject) -> Check:
-    """Enough tasks behind it for the family in which it would be served."""
+    """Enough tasks behind it for the family in which it would be served, and no other work that it would reach."""
     strata = (subject.packet.get("effect") or {}).get("strata") or 0
     spoken = len(subject.packet.get("strata") or [])
-    detail = f"{strata} of {_many(spoken, 'task')} it speaks of tell successes from failures"
+    noun = "agent" if _is_everywhere(subject) else "task"
+    detail = f"{strata} of {many(spoken, noun)} it speaks of tell successes from failures"
     if strata < 3 or strata * 10 < spoken:
         return Check("over-general", "warn", detail, "it would be served in tasks that say nothing about it yet")
+    if subject.elsewhere:
+        named = ", ".join(f"“{label}”" for label in subject.elsewhere[:3])
+        detail = f"{detail}; its calls are made in {many(len(subject.elsewhere), 'other family').replace('ys', 'ies')}"
+        return Check(
+            "over-general", "warn", f"{detail}: {named}", "it would be served there, where nothing was compared"
+        )
     return Check("over-general", "pass", detail)
-
-
-def hidden_text(subject: Subject) -> Check:
-    """No hidden characters in what agents would read; those in cited steps are pointed out."""
-    own = [sign for sign in signs(_advice(subject.content)) if sign.kind != "order"]
-    if own:
-        return Check("hidden-text", "fail", f"the text holds {_listed(own)}", "reject it, or edit the text")
-    where, found = _marked(subject.cited, orders=False)
-    if found:
-        fix = "read them with the marks shown"
-        return Check("hidden-text", "warn", f"{where} hold {_listed(found)}", fix)
-    return Check("hidden-text", "pass", "no hidden characters")
-
-
-def orders(subject: Subject) -> Check:
-    """Nothing that reads as an order to the agent, in the text or in what it rests on."""
-    own = [sign for sign in signs(_advice(subject.content)) if sign.kind == "order"]
-    if own:
-        return Check("injection", "fail", f"the text {_listed(own)}", "reject it, or edit the text")
-    where, found = _marked(subject.cited, orders=True)
-    if found:
-        fix = "text from outside may be evidence of facts, never a source of instructions or permission"
-        return Check("injection", "warn", f"{where} hold text that {_listed(found)}", fix)
-    return Check("injection", "pass", "no text that reads as an order to the agent")
-
-
-def secrets(subject: Subject) -> Check:
-    """No secret in what agents would read."""
-    if subject.secrets:
-        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(subject.secrets.items()))
-        return Check("secrets", "fail", f"the text seems to hold secrets: {kinds}", "reject it, or edit the text")
-    return Check("secrets", "pass", "no secrets")
 
 
 def revoked_before(subject: Subject) -> Check:
@@ -232,26 +195,68 @@ def scope(subject: Subject) -> Check:
     return Check("scope", "pass", f"holds in {given['namespace']}, to be checked again on {due}")
 
 
+def drafts_agree(subject: Subject) -> Check:
+    """Where a model wrote it: asked again, it claims the same."""
+    said = subject.packet.get("agreement") or {}
+    drafts, agree = int(said.get("drafts") or 0), int(said.get("agree") or 0)
+    if drafts < 2:
+        return Check("drafts-agree", "pass", "not applicable: no model was asked more than once")
+    detail = f"{agree} of {drafts} drafts of a model make this claim"
+    if agree * 3 < drafts * 2:
+        return Check("drafts-agree", "warn", detail, "the model is not sure of it: rest on the figures, not its words")
+    return Check("drafts-agree", "pass", detail)
+
+
+def replay(subject: Subject) -> Check:
+    """Where runs can be made again: with this one condition changed and all else equal, the outcome changes."""
+    seen = subject.replayed
+    if seen is None:
+        return Check("replay", "pass", "not applicable: no replay hook is set up")
+    if not seen.pairs:
+        return Check("replay", "pass", f"not applicable: {seen.why or 'the hook cannot change this condition'}")
+    detail = (
+        f"made again {many(seen.pairs, 'time')} with this one condition changed: better {seen.better}, worse "
+        f"{seen.worse}, the same {seen.pairs - seen.better - seen.worse}"
+    )
+    if seen.better > seen.worse:
+        return Check("replay", "pass", detail)
+    return Check("replay", "warn", detail, "following it did not help when all else was equal: see what goes with it")
+
+
 def held_back(checks: Sequence[Check]) -> list[Check]:
     """The failed checks that keep a draft out of the queue."""
     return [check for check in checks if check.verdict == "fail" and check.name in HOLDS]
 
 
-def _advice(content: Mapping[str, Any]) -> list[str]:
-    return [str(content.get("when_to_use") or ""), *(str(line) for line in content.get("guidance") or [])]
+def rows_of(checks: Sequence[Check], blocking: Collection[str] | None) -> list[dict[str, Any]]:
+    """The checks as a packet keeps them; a failed one that does not block says so.
+
+    Args:
+        blocking: names of the checks whose failure blocks approval, by policy; None for all.
+    """
+    return [
+        check.as_row() | ({} if blocking is None or check.name in blocking else {"blocks": False}) for check in checks
+    ]
 
 
-def _marked(cited: Sequence[CitedRun], *, orders: bool) -> tuple[str, list[Sign]]:
-    """Where signs were found, in words, and which."""
-    found = {run.episode_id: [s for s in run.signs if (s.kind == "order") == orders] for run in cited}
-    marked = {episode_id: signs for episode_id, signs in found.items() if signs}
-    where = f"{len(marked)} of {len(found)} cited runs (first: {min(marked)})" if marked else ""
-    return where, [sign for each in marked.values() for sign in each]
-
-
-def _listed(found: Sequence[Sign]) -> str:
-    return "; ".join(sorted({sign.what for sign in found})[:6])
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+CHECKS = {
+    "citations": citations,
+    "independence": independence,
+    "held-out": held_out,
+    "agent": agent,
+    "exceptions": exceptions_named,
+    "mixed-cluster": mixed_cluster,
+    "coverage": coverage,
+    "over-specific": over_specific,
+    "over-general": over_general,
+    "hidden-text": hidden_text,
+    "injection": orders,
+    "secrets": secrets,
+    "authoritative-source": authoritative,
+    "revoked-before": revoked_before,
+    "recall": recall,
+    "scope": scope,
+    "drafts-agree": drafts_agree,
+    "replay": replay,
+}
+"""By name, in the order a reader wants them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 HIDDEN = re.compile(
@@ -54,6 +54,13 @@ ORDERS = (
         r"\b(send|forward|post|upload|transfer|email)\b.{0,60}\b(password|credential|secret|api.?key|token|account)",
     ),
 )
+PARTS = re.compile(
+    r"\b(ignore|disregard|forget|override|previous|prior|instructions?|prompt|guidelines?|remember|memori[sz]e|memory"
+    r"|password|credential|secret|api.?key)\b",
+    re.IGNORECASE,
+)
+"""Words that most orders to a reader have one of."""
+LONGEST_HINT = 400
 _COMPILED = tuple((name, re.compile(pattern, re.IGNORECASE | re.MULTILINE | re.DOTALL)) for name, pattern in ORDERS)
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
@@ -95,6 +102,17 @@ def signs(texts: Iterable[str]) -> list[Sign]:
     if len(listed) > 1:
         found |= set(order_signs(" ".join(listed)))
     return sorted(found, key=lambda sign: (sign.kind, sign.what))
+
+
+def is_hint(text: str) -> bool:
+    """Whether a short text has a word of an order in it: several such texts may be one order, split over runs."""
+    return len(text) <= LONGEST_HINT and PARTS.search(text) is not None
+
+
+def split_signs(hints: Sequence[str]) -> list[Sign]:
+    """Orders that only show once the hints of several runs are read one after the other."""
+    alone = {sign for hint in hints for sign in order_signs(hint)}
+    return [sign for sign in order_signs(" ".join(hints)) if sign not in alone]
 
 
 def _between_latin(text: str, at: int) -> bool:

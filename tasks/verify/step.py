@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,158 +14,137 @@ from storage.bodies import load_bodies
 from storage.engine import Database
 from storage.ledger import Claim, guard
 from storage.queries import candidates as candidate_queries
-from storage.queries import consolidation as family_queries
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
 from storage.queries.lineage import reads_of_episodes
 from storage.queries.rules import VersionKey
-from storage.queries.taint import tainted_among
-from storage.tables import Draft, Episode, RuleVersion
-from tasks.cluster.independence import Record, sketch, trace_text
-from tasks.context import PipelineSettings, StepContext
-from tasks.contrast.facts import read_facts
-from tasks.contrast.predicate import Predicate, PredicateInvalid, from_canonical, predicate_id
-from tasks.contrast.units import Run, are_kin
-from tasks.ingest.episode import Episode as CanonicalEpisode
+from storage.queries.taint import tainted_among, tainted_episode_ids, tainted_versions
+from storage.tables import Draft, Episode, Namespace, RuleVersion
+from tasks.cluster.kin import Promoted, RuleTexts, kin_of
+from tasks.cluster.kin_step import lines_of, load_promoted
+from tasks.context import StepContext
+from tasks.contrast.predicate import Predicate, from_canonical, predicate_id
+from tasks.contrast.recoveries import is_everywhere
+from tasks.draft.model.wording import is_by_model
 from tasks.ingest.redact import Redactor
 from tasks.stage.settle import same_advice
-from tasks.verify.checks import CitedRun, RevokedBefore, Subject, check_all, held_back
+from tasks.verify.check import advice
+from tasks.verify.checks import CitedRun, RevokedBefore, Subject, check_all, held_back, rows_of
+from tasks.verify.coverage import strayed
 from tasks.verify.evidence import Body, read_body
-from tasks.verify.support import Remaining, weigh
+from tasks.verify.replay import ReplayHook, replayed
 from tasks.verify.tier import tier_of
+from tasks.verify.weigh_step import weigh_again
 
 
-def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
-    """Check every draft of the run. Run again, it writes the same.
+@dataclass(frozen=True)
+class _Known:
+    """What is read once for all drafts of the step: rules ever promoted, and bodies as they come up."""
 
-    Returns ``checked``, ``failed`` and ``warned`` by check, and ``held_back``: candidate ids with why.
+    promoted: Promoted
+    texts: RuleTexts
+    blocking: frozenset[str] | None
+    hook: ReplayHook | None
+    withdrawn: frozenset[VersionKey]
+    tainted: frozenset[str]
+    bodies: dict[str, Body] = field(default_factory=dict)
+
+
+def run(database: Database, claim: Claim, context: StepContext, hook: ReplayHook | None = None) -> dict[str, Any]:
+    """Check every rule that was drafted in the run. Run again, it writes the same.
+
+    Returns ``checked``, ``failed`` and ``warned`` by check, ``echoes`` (cited runs that were exposed to kin of what
+    they are cited for), ``tainted`` (cited runs that ran under a revoked rule), and ``held_back``: candidate ids with
+    why. Neither echoes nor tainted runs support anything.
     """
     with database.read() as session:
-        drafts = list(candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
-    bodies: dict[str, Body] = {}
+        drafts = [one for one in candidate_queries.drafts_of(session, claim.namespace, claim.run_id) if is_rule(one)]
+        policy = session.get_one(Namespace, claim.namespace).policy
+        promoted = load_promoted(session, claim.namespace)
+        withdrawn = frozenset(tainted_versions(session, claim.namespace))
+        tainted = frozenset(tainted_episode_ids(session, claim.namespace))
+    named = policy.get("blocking_checks")
+    blocking = None if named is None else frozenset(named)
+    known = _Known(promoted, RuleTexts(promoted.told), blocking, hook, withdrawn, tainted)
     verdicts: Counter[tuple[str, str]] = Counter()
     held: list[dict[str, str]] = []
+    set_aside = {"echoes": set[str](), "tainted": set[str]()}
     for draft in drafts:
-        subject = _subject(database, claim, context, draft, bodies)
+        subject = _subject(database, claim, context, draft, known)
         checks = check_all(subject)
-        _save(database, claim, draft, subject, [check.as_row() for check in checks])
+        _save(database, claim, draft, subject, rows_of(checks, known.blocking))
         verdicts.update((check.verdict, check.name) for check in checks)
         held += [{"candidate": draft.candidate_id, "check": c.name, "why": c.detail} for c in held_back(checks)]
+        set_aside["echoes"] |= {one.episode_id for one in subject.cited if one.echo}
+        set_aside["tainted"] |= {one.episode_id for one in subject.cited if one.tainted}
     counts = {kind: {name: n for (v, name), n in sorted(verdicts.items()) if v == kind} for kind in ("fail", "warn")}
-    return {"checked": len(drafts), "failed": counts["fail"], "warned": counts["warn"], "held_back": held}
+    return {
+        "checked": len(drafts), "failed": counts["fail"], "warned": counts["warn"], "held_back": held,
+        **{name: len(ids) for name, ids in set_aside.items()},
+    }  # fmt: skip
 
 
-def weigh_again(
-    database: Database,
-    namespace: str,
-    predicate: Mapping[str, Any],
-    settings: PipelineSettings,
-    *,
-    since: datetime | None = None,
-) -> Remaining:
-    """The support that a claim has now: over all of its family's runs that count, or those that arrived ``since``.
+def is_rule(draft: Draft) -> bool:
+    """Whether a draft claims something that can be checked here; an exemplar brings the checks of its own kind."""
+    return draft.kind == "rule"
 
-    Tainted runs and those of external trust do not count, nor for this claim those that had read a rule akin to it.
-    """
-    family, claim = str(predicate.get("family")), from_canonical(dict(predicate))
+
+def _subject(database: Database, claim: Claim, context: StepContext, draft: Draft, known: _Known) -> Subject:
+    namespace, predicate = claim.namespace, from_canonical(dict(draft.content["predicate"]))
+    _read_bodies(database, claim, context, draft, known)
     with database.read() as session:
-        rows = family_queries.episodes_of_family(session, namespace, family)
-        tainted = tainted_among(session, namespace, [episode.id for episode, _ in rows])
-        kept = [
-            (episode, consumed)
-            for episode, consumed in rows
-            if episode.id not in tainted
-            and episode.trust != "external"
-            and (since is None or episode.ingested_at > since)
-        ]
-        readers = _readers(session, namespace, [episode.id for episode, _ in kept])
-    runs: list[Run] = []
-    for start in range(0, len(kept), settings.read_batch):
-        page = kept[start : start + settings.read_batch]
-        with database.read() as session:
-            payloads = load_bodies(session, namespace, [episode.id for episode, _ in page])
-        runs += [_run(episode, payloads[episode.id], by) for episode, by in page if episode.id in payloads]
-    return weigh(runs, claim, salt=f"fold\x00{namespace}", readers=readers)
-
-
-def _readers(session: Session, namespace: str, episode_ids: Collection[str]) -> dict[str, list[Predicate]]:
-    """The claims of the rules that each episode may have read."""
-    rules = _promoted(session, namespace)
-    reads = reads_of_episodes(session, namespace, episode_ids) if rules else {}
-    return {one: [rules[key] for key in sorted(keys) if key in rules] for one, keys in reads.items()}
-
-
-def _promoted(session: Session, namespace: str) -> dict[VersionKey, Predicate]:
-    found: dict[VersionKey, Predicate] = {}
-    for rule_id, version, stored in family_queries.predicates_promoted(session, namespace):
-        try:
-            found[rule_id, version] = from_canonical(stored)
-        except PredicateInvalid:
-            continue  # An exemplar claims nothing a machine checks.
-    return found
-
-
-def _run(row: Episode, payload: dict[str, Any], consumed_by: str) -> Run:
-    episode = CanonicalEpisode.model_validate(payload)
-    names = tuple(name for name in (row.id, row.source_id) if name)
-    described = episode.metadata.get("instruction")
-    return Run(
-        Record(row.id, row.task_key, row.session_id, row.started_at, row.retry_of, names, sketch(trace_text(episode))),
-        read_facts(episode),
-        described if isinstance(described, str) else "",
-        row.outcome,
-        row.outcome_source,
-        row.agent or row.model or "",
-        row.principal if row.principal_capped else None,
-        consumed_by,
-    )
-
-
-def _subject(database: Database, claim: Claim, context: StepContext, draft: Draft, bodies: dict[str, Body]) -> Subject:
-    _read_bodies(database, claim, context, draft, bodies)
-    with database.read() as session:
-        cited = _cited(session, claim.namespace, draft, bodies)
-        active = _active(session, claim.namespace, draft)
-        revoked = None if active else _revoked(session, claim.namespace, draft)
+        cited = _cited(session, namespace, draft, known, predicate)
+        active = _active(session, namespace, draft)
+        revoked = None if active else _revoked(session, namespace, draft)
+        family = str(draft.content["predicate"].get("family"))
+        left_out = evidence_queries.count_in_family(session, namespace, family, known.tainted)
+        elsewhere = evidence_queries.families_calling(
+            session, namespace, predicate.calls, str(draft.content["predicate"].get("family"))
+        )
     before = None
     if revoked is not None:
-        since = weigh_again(
-            database, claim.namespace, draft.content["predicate"], context.settings, since=revoked.state_at
-        )
+        since = weigh_again(database, namespace, draft.content["predicate"], context.settings, since=revoked.state_at)
         before = RevokedBefore(
             revoked.rule_id, revoked.version, revoked.state_reason, revoked.state_at.isoformat(), since
         )
-    advice = [str(draft.content["when_to_use"]), *map(str, draft.content["guidance"])]
     return Subject(
         content=draft.content,
         packet=draft.packet,
         cited=cited,
         today=context.now.date(),
-        secrets=Redactor().redact(advice)[1],
+        secrets=Redactor().redact(list(lines_of(draft.content)))[1],
         same=None if active is None else (active.rule_id, active.version, _says_the_same(active, draft)),
         revoked=before,
+        elsewhere=elsewhere,
+        left_out=left_out,
+        replayed=replayed(known.hook, predicate, [run.episode_id for run in cited if run.stance == "support"]),
     )
 
 
-def _read_bodies(database: Database, claim: Claim, context: StepContext, draft: Draft, bodies: dict[str, Body]) -> None:
+def _read_bodies(database: Database, claim: Claim, context: StepContext, draft: Draft, known: _Known) -> None:
     """Read the bodies that no earlier draft of this step had read."""
-    unread = [episode_id for episode_id in draft.inputs if episode_id not in bodies]
+    unread = [episode_id for episode_id in draft.inputs if episode_id not in known.bodies]
     for start in range(0, len(unread), context.settings.read_batch):
+        page = unread[start : start + context.settings.read_batch]
         with database.read() as session:
-            payloads = load_bodies(session, claim.namespace, unread[start : start + context.settings.read_batch])
-        bodies.update({episode_id: read_body(payload) for episode_id, payload in payloads.items()})
+            payloads = load_bodies(session, claim.namespace, page)
+            arrived = {one: session.get_one(Episode, (claim.namespace, one)).ingested_at for one in payloads}
+        known.bodies.update({one: read_body(body, known.texts, arrived[one]) for one, body in payloads.items()})
 
 
-def _cited(session: Session, namespace: str, draft: Draft, bodies: Mapping[str, Body]) -> list[CitedRun]:
+def _cited(session: Session, namespace: str, draft: Draft, known: _Known, claim: Predicate) -> list[CitedRun]:
     observed = evidence_queries.observations_of(session, namespace, draft.inference_id)
     ids = {episode.id for _, _, episode in observed}
     tainted = tainted_among(session, namespace, ids)
-    claim = from_canonical(draft.content["predicate"])
-    readers = _readers(session, namespace, ids)
+    kin = kin_of(claim, known.promoted, lines_of(draft.content))
+    reads = reads_of_episodes(session, namespace, ids) if kin else {}
+    clusters = evidence_queries.clusters_of_episodes(session, namespace, ids)
     cited = []
-    for link, observation, episode in observed:
-        body = bodies.get(episode.id)
+    for link, observation, episode in sorted(observed, key=lambda row: _arrival(row[2])):
+        body = known.bodies.get(episode.id)
         steps = frozenset(observation.step_ids)
+        read = reads.get(episode.id, set()) | (body.read if body else frozenset())
+        agent = episode.agent or ""
         cited.append(
             CitedRun(
                 episode_id=episode.id,
@@ -173,13 +153,31 @@ def _cited(session: Session, namespace: str, draft: Draft, bodies: Mapping[str, 
                 steps=steps,
                 known_steps=body.steps if body else frozenset(),
                 current=episode.is_current and episode.purged_at is None and body is not None,
-                tainted=episode.id in tainted,
-                echo=any(are_kin(claim, rule) for rule in readers.get(episode.id, ())),
+                tainted=episode.id in tainted or not known.withdrawn.isdisjoint(read),
+                echo=not kin.isdisjoint(read),
                 external=episode.trust == "external" or bool(body and steps & body.external),
                 signs=body.signs if body else (),
+                hints=body.hints if body else (),
+                literals=body.literals if body else frozenset(),
+                strayed=strayed(
+                    claim,
+                    draft.content.get("scope") or {},
+                    body.facts,
+                    agent,
+                    body.chains if is_everywhere(draft.content["predicate"]) else None,
+                )
+                if body
+                else "",
+                cluster=clusters.get(episode.id, ("", ""))[0],
+                stratum=clusters.get(episode.id, ("", episode.task_key))[1] or episode.task_key,
             )
         )
     return cited
+
+
+def _arrival(episode: Episode) -> tuple[datetime, str, int, str]:
+    """The order in which runs came in: an order split over several is read in it."""
+    return episode.ingested_at, episode.source_file or "", episode.source_line or 0, episode.id
 
 
 def _active(session: Session, namespace: str, draft: Draft) -> RuleVersion | None:
@@ -208,20 +206,23 @@ def _revoked(session: Session, namespace: str, draft: Draft) -> RuleVersion | No
     return rule_queries.revoked_versions_with(session, namespace, [identity]).get(identity)
 
 
-def _save(database: Database, claim: Claim, draft: Draft, subject: Subject, checks: Sequence[dict[str, str]]) -> None:
+def _save(
+    database: Database, claim: Claim, draft: Draft, subject: Subject, checks: Sequence[Mapping[str, Any]]
+) -> None:
     tiered = tier_of(
         draft.content["predicate"],
         mixed=bool(draft.packet.get("exceptions")),
         external=any(run.external for run in subject.cited),
+        said=advice(draft.content) if is_by_model(draft.drafter) else (),
     )
     before = subject.revoked
     with database.write() as session:
         guard(session, claim)
         stored = session.get_one(Draft, (draft.namespace, draft.id))
-        stored.checks = list(checks)
+        stored.checks = [dict(check) for check in checks]
         stored.packet = {
             **stored.packet,
-            "checks": list(checks),
+            "checks": [dict(check) for check in checks],
             "conflicts": stored.conflicts,
             "tier": tiered.tier,
             "tier_why": tiered.why,

@@ -7,7 +7,7 @@ first, is standard. External trust behind it makes anything high.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,6 +36,9 @@ _WORDS = {
 RISKS: Mapping[str, frozenset[str]] = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
 """What a call touches, by the words of its name."""
 
+_EVERYDAY = frozenset({"call", "request", "order"})
+"""Words that any advice on calls has in it."""
+
 
 @dataclass(frozen=True)
 class Tiered:
@@ -45,10 +48,11 @@ class Tiered:
     why: str
 
 
-def tier_of(predicate: Mapping[str, Any], *, mixed: bool, external: bool) -> Tiered:
+def tier_of(predicate: Mapping[str, Any], *, mixed: bool, external: bool, said: Sequence[str] = ()) -> Tiered:
     """The tier of advice on this predicate.
 
     Args:
+        said: the advice, where it is in a model's own words, which may ask for more than the predicate says.
         mixed: the advice is to check whether the act applies (there are tasks where successes do the opposite).
         external: some of its evidence is text from outside.
     """
@@ -61,6 +65,9 @@ def tier_of(predicate: Mapping[str, Any], *, mixed: bool, external: bool) -> Tie
     risk = next(((call, kind) for call in _made(claim, mixed) if (kind := risk_of(call))), None)
     if risk:
         return Tiered("high", f"it has the agent call {call_words(risk[0])}, which touches {risk[1]}")
+    worded = risk_said(said)
+    if worded:
+        return Tiered("high", f"a model worded it, and its words speak of “{worded[0]}”, which touches {worded[1]}")
     if claim.direction == "avoid" or mixed:
         return Tiered("standard", "it has the agent hold back or look first, and do nothing more than before")
     return Tiered(
@@ -74,6 +81,12 @@ def risk_of(call: str) -> str | None:
         return None
     words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", call).casefold()))
     return next((kind for kind, listed in RISKS.items() if words & listed), None)
+
+
+def risk_said(lines: Sequence[str]) -> tuple[str, str] | None:
+    """A word of some sentences that speaks of a risk, and of which; on the safe side, as prose has many meanings."""
+    words = re.findall(r"[a-z]+", " ".join(lines).casefold())
+    return next(((word, kind) for word in words for kind in RISKS if word in RISKS[kind] - _EVERYDAY), None)
 
 
 def _made(claim: Predicate, mixed: bool) -> tuple[str, ...]:

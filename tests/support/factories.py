@@ -232,8 +232,10 @@ def make_conflict(database: Database, namespace: str, left: str, right: str, now
     """An open conflict between two references."""
     with database.write() as session:
         session.add(
-            Conflict(namespace=namespace, id=f"{left}-{right}"[:60], kind="opposite advice", left_ref=left,
-                     right_ref=right, detail=detail, at=now)
+            Conflict(namespace=namespace, id=f"{left}-{right}"[:60], kind="contradiction", left_ref=left,
+                     right_ref=right, detail=detail, at=now,
+                     sides={side: {"title": detail, "says": side, "support": 1, "episodes": [
+                         {"episode": detail, "step": detail}]} for side in ("left", "right")})
         )  # fmt: skip
 
 

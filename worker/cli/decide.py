@@ -100,7 +100,9 @@ def _decide(
 
 
 def _tell(result: DecisionResult, who: Reviewer) -> None:
-    if result.rule_id and result.changed:
+    if result.revoked and result.changed:
+        say(f"revoked {result.rule_id} (epoch {result.epoch}), and what leans on it was withdrawn; a repair is open")
+    elif result.rule_id and result.changed:
         say(f"promoted as {result.rule_id} version {result.version}, epoch {result.epoch}: agents are served it now")
     elif not result.changed:
         say(f"{who.name} had decided so before; the candidate is {result.state}")

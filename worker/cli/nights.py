@@ -32,6 +32,7 @@ from worker.cli.output import (
     say,
     visible,
 )
+from worker.cli.run_detail import show_run
 from worker.cli.store import Store, known_namespace, open_store, operator
 from worker.schedule import parse_hour
 from worker.supervisor import is_running
@@ -223,19 +224,28 @@ def _set(store: Store, namespace: str, at: str | None, off: bool) -> Schedule | 
 
 
 def runs(
+    run: Annotated[str | None, typer.Argument(help="A run's id: what it found, and each cluster's mode.")] = None,
     namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Only this partition.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, newest first.")] = 20,
     json: JsonFlag = False,
 ) -> None:
-    """List the newest runs with their counts and problems."""
+    """List the newest runs with their counts and problems, or tell of one.
+
+    Examples:
+      slowwave runs -n acme/support
+      slowwave runs RUN_ID --json
+    """
     with open_store() as store, store.database.read() as session:
+        if run is not None:
+            show_run(session, run, json=json)
+            return
         found = queries.runs_recent(session, parse_namespace(namespace) if namespace else None, limit)
     if json:
-        print_json([_listed(run) for run in found])
+        print_json([_listed(one) for one in found])
         return
     rows = [
-        (run.namespace, run.kind, run.key, run.seq, run.state, run.started_at.isoformat(timespec="seconds"), run.id)
-        for run in found
+        (one.namespace, one.kind, one.key, one.seq, one.state, one.started_at.isoformat(timespec="seconds"), one.id)
+        for one in found
     ]
     print_table("runs", ("namespace", "kind", "night", "seq", "state", "started", "id"), rows, "No run yet.")
 

@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from storage.namespaces import parse_namespace
 from storage.queries import candidates, find, runs
+from storage.queries import rechecks as recheck_queries
 from storage.queries import rules as rule_queries
 from storage.queries.pages import decisions_on
 from storage.tables import RuleVersion
@@ -75,14 +76,18 @@ def rules(
         raise CommandFailed(f"There is no state {state!r}.", f"Choose one of: {', '.join(STATES)}.", 2)
     with open_store() as store, store.database.read() as session:
         found = rule_queries.versions_in(session, namespace, (state,) if state else STATES)
-    entries = [shapes.rule_entry(row) for row in (found if state else _current(found))]
+        rows = list(found) if state else _current(found)
+        looks = recheck_queries.latest_rechecks(session, namespace, [(row.rule_id, row.version) for row in rows])
+    entries = [shapes.rule_entry(row, looks.get((row.rule_id, row.version))) for row in rows]
     if json:
         print_json(entries)
         return
-    rows = [(each["id"], each["version"], each["state"], each["when_to_use"]) for each in entries]
-    print_table(
-        f"rules of {namespace}", ("id", "version", "state", "when to use"), rows, f"No rule in {namespace} yet."
-    )
+    table = [
+        (each["id"], each["version"], each["state"], (each["recheck"] or {}).get("verdict", ""), each["when_to_use"])
+        for each in entries
+    ]
+    columns = ("id", "version", "state", "recheck", "when to use")
+    print_table(f"rules of {namespace}", columns, table, f"No rule in {namespace} yet.")
 
 
 def _current(found: Sequence[RuleVersion]) -> list[RuleVersion]:
@@ -140,7 +145,11 @@ def _candidate(session: Session, name: str, namespace: str | None) -> dict[str, 
 def _rule(session: Session, name: str, namespace: str | None) -> dict[str, Any] | None:
     rows = find.rules_named(session, name, namespace)
     versions = rule_queries.versions_of(session, rows[0].namespace, rows[0].id) if rows else []
-    return shapes.rule_detail(versions) if versions else None
+    if not versions:
+        return None
+    current = shapes.current_version(list(versions))
+    looks = recheck_queries.rechecks_of(session, current.namespace, current.rule_id, current.version)
+    return shapes.rule_detail(versions, looks)
 
 
 def _run(session: Session, name: str) -> dict[str, Any] | None:

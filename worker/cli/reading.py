@@ -52,6 +52,7 @@ def rule_page(shown: Mapping[str, Any]) -> Page:
     parts: list[RenderableType | None] = [
         _heading(shown["when_to_use"], f"{shown['state']} · version {shown['version']} · {shown['namespace']}"),
         _steps(shown["guidance"]),
+        _section("Last recheck", [f"{look['verdict']}: {look['words']}" if (look := shown["recheck"]) else None]),
         _rows("History", history),
         _rows("", [("rule", shown["id"])]),
     ]

@@ -21,6 +21,7 @@ from tasks.promote.errors import DecisionRefused
 from worker.broker import BrokerMissing
 from worker.cli import (
     audit,
+    conflicts,
     database,
     decide,
     demo,
@@ -60,8 +61,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )  # fmt: skip
 for group in (
-    demo, services, episodes, letters, following, records, policies, nights, queue, decide, people, audit, database,
-    status,
+    demo, services, episodes, letters, following, records, policies, nights, queue, decide, conflicts, people, audit,
+    database, status,
 ):  # fmt: skip
     group.register(app)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.tables import Candidate, CandidateRevision, Decision, RuleVersion
+from storage.tables import Candidate, CandidateRevision, Decision, Recheck, RuleVersion
 
 EFFECT = ("odds_ratio", "low", "high", "p_value", "q_value", "strata")
 HELD_OUT = ("groups", "odds_ratio", "same_direction")
@@ -64,23 +64,33 @@ def candidate_detail(
     }
 
 
-def rule_entry(row: RuleVersion) -> dict[str, Any]:
-    """One rule version as the list of rules shows it."""
+def rule_entry(row: RuleVersion, recheck: Recheck | None = None) -> dict[str, Any]:
+    """One rule version as the list of rules shows it, with what its last recheck said; null if there was none."""
     return {
         "id": row.rule_id,
         "version": row.version,
         "state": row.state,
         "when_to_use": row.content.get("when_to_use", ""),
         "guidance": list(row.content.get("guidance", [])),
+        "recheck": recheck_entry(recheck),
     }
 
 
-def rule_detail(rows: Sequence[RuleVersion]) -> dict[str, Any]:
-    """A rule: the version that counts now, and its history, newest first."""
+def recheck_entry(row: Recheck | None) -> dict[str, Any] | None:
+    """What one night found when it tested a version again."""
+    if row is None:
+        return None
+    return {"verdict": row.verdict, "words": row.words, "at": row.at.isoformat(), "run_id": row.run_id,
+            "candidate_id": row.candidate_id}  # fmt: skip
+
+
+def rule_detail(rows: Sequence[RuleVersion], rechecks: Sequence[Recheck] = ()) -> dict[str, Any]:
+    """A rule: the version that counts now with its rechecks, newest first, and its history, newest first."""
     return {
         "kind": "rule",
         "namespace": rows[0].namespace,
-        **rule_entry(current_version(rows)),
+        **rule_entry(current_version(rows), rechecks[-1] if rechecks else None),
+        "rechecks": [recheck_entry(row) for row in reversed(rechecks)],
         "versions": [
             {
                 **rule_entry(row),

@@ -12,6 +12,8 @@ from sqlalchemy.dialects import postgresql
 
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
+VERDICTS = "'confirmed', 'unconfirmed', 'insufficient', 'confounded', 'agent-confounded'"
+
 revision = "0007"
 down_revision = "0006"
 branch_labels = None
@@ -103,7 +105,7 @@ def upgrade() -> None:
         sa.Column("namespace", sa.String(), nullable=False),
         sa.Column("family_id", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
-        sa.Column("leader", sa.String(), nullable=False),
+        sa.Column("leaders", JSON, nullable=False),
         sa.Column("cluster_id", sa.String(), nullable=True),
         sa.Column("is_derived", sa.Boolean(), nullable=False),
         sa.Column("run_id", sa.String(), nullable=False),
@@ -119,6 +121,32 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_stratum_run_id")),
         sa.PrimaryKeyConstraint("namespace", "family_id", "id", name=op.f("pk_stratum")),
     )
+    op.create_table(
+        "statement",
+        sa.Column("namespace", sa.String(), nullable=False),
+        sa.Column("episode_id", sa.String(), nullable=False),
+        sa.Column("step_id", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("subject_key", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("attribute", sa.String(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.Column("previous", sa.String(), nullable=False),
+        sa.Column("denied", sa.Boolean(), nullable=False),
+        sa.Column("single", sa.Boolean(), nullable=False),
+        sa.Column("valid_from", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("valid_to", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("said_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("session", sa.String(), nullable=False),
+        sa.Column("trust", sa.String(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["namespace", "episode_id"],
+            ["episode.namespace", "episode.id"],
+            name=op.f("fk_statement_namespace_episode_id"),
+        ),
+        sa.PrimaryKeyConstraint("namespace", "episode_id", "step_id", "number", name=op.f("pk_statement")),
+    )
+    op.create_index("ix_statement_subject", "statement", ["namespace", "subject_key", "said_at"], unique=False)
     op.create_table(
         "recheck",
         sa.Column("namespace", sa.String(), nullable=False),
@@ -142,6 +170,13 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_recheck_run_id")),
         sa.PrimaryKeyConstraint("namespace", "run_id", "rule_id", "version", name=op.f("pk_recheck")),
     )
+    with op.batch_alter_table("inference") as table:
+        table.drop_constraint(op.f("ck_inference_verdict"), type_="check")
+        table.create_check_constraint(
+            op.f("ck_inference_verdict"), f"verdict IN ({VERDICTS}, 'consequence', 'hypothesis')"
+        )
+    with op.batch_alter_table("cluster") as table:
+        table.add_column(sa.Column("absorbed_by", sa.String(), nullable=True))
     with op.batch_alter_table("cluster_episode") as table:
         table.add_column(sa.Column("stratum", sa.String(), nullable=True))
 
@@ -151,10 +186,26 @@ def upgrade() -> None:
         table.add_column(sa.Column("reason", sa.String(), nullable=True))
         table.add_column(sa.Column("resolved_by", sa.String(), nullable=True))
         table.add_column(sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=True))
+        # Two matters may be stated in one pair of steps; what a conflict is about is in its id.
+        table.drop_constraint("uq_conflict_namespace_left_ref_right_ref_kind", type_="unique")
+    op.create_index("ix_conflict_left_ref", "conflict", ["namespace", "left_ref"], unique=False)
 
 
 def downgrade() -> None:
+    op.execute("UPDATE inference SET verdict = 'insufficient' WHERE verdict = 'consequence'")
+    with op.batch_alter_table("inference") as table:
+        table.drop_constraint(op.f("ck_inference_verdict"), type_="check")
+        table.create_check_constraint(op.f("ck_inference_verdict"), f"verdict IN ({VERDICTS}, 'hypothesis')")
+    op.drop_index("ix_conflict_left_ref", "conflict")
+    op.execute(
+        "DELETE FROM conflict WHERE EXISTS (SELECT 1 FROM conflict AS kept WHERE kept.namespace = conflict.namespace "
+        "AND kept.left_ref = conflict.left_ref AND kept.right_ref = conflict.right_ref "
+        "AND kept.kind = conflict.kind AND kept.id < conflict.id)"
+    )
     with op.batch_alter_table("conflict") as table:
+        table.create_unique_constraint(
+            "uq_conflict_namespace_left_ref_right_ref_kind", ["namespace", "left_ref", "right_ref", "kind"]
+        )
         table.drop_column("resolved_at")
         table.drop_column("resolved_by")
         table.drop_column("reason")
@@ -163,8 +214,12 @@ def downgrade() -> None:
 
     with op.batch_alter_table("cluster_episode") as table:
         table.drop_column("stratum")
+    with op.batch_alter_table("cluster") as table:
+        table.drop_column("absorbed_by")
 
     op.drop_table("recheck")
+    op.drop_index("ix_statement_subject", "statement")
+    op.drop_table("statement")
     op.drop_table("stratum")
     op.drop_table("mode_choice")
     op.drop_index("ix_model_reply_run", "model_reply")

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,14 +56,20 @@ def record(name: str, task: int, calls: list[str], outcome: str, rng: random.Ran
     }  # fmt: skip
 
 
+def take_in(database: Database, records: list[dict[str, Any]], namespace: str = "lab", **options: Any) -> Any:
+    body = io.BytesIO(b"".join(json.dumps(each).encode() + b"\n" for each in records))
+    options = {"principal": "ops", "now": START, "secret": SECRET, **options}
+    return ingest_records(database, body, namespace, **options)
+
+
 @pytest.fixture
 def bring(database: Database) -> Callable[..., Any]:
-    def bringing(records: list[dict[str, Any]], namespace: str = "lab", **options: Any) -> Any:
-        body = io.BytesIO(b"".join(json.dumps(each).encode() + b"\n" for each in records))
-        options = {"principal": "ops", "now": START, "secret": SECRET, **options}
-        return ingest_records(database, body, namespace, **options)
+    return partial(take_in, database)
 
-    return bringing
+
+@pytest.fixture
+def bring_to() -> Callable[..., Any]:
+    return take_in
 
 
 @pytest.fixture

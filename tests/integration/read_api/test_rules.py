@@ -10,7 +10,8 @@ from sqlmodel import SQLModel
 from starlette.testclient import TestClient
 
 from storage.tables import Ack, ClientSession, DeadLetter, Episode, Exposure
-from support.reviewing import Desk, finding
+from support.modes import night_of, put_in_cluster, set_policy
+from support.reviewing import Desk, Ran, finding
 
 SPACE = "acme/shop"
 IN = {"namespace": SPACE}
@@ -157,3 +158,16 @@ def test_ready_and_figures(api: TestClient, rule_id: str) -> None:
 def test_the_contract_is_described(api: TestClient) -> None:
     paths = api.get("/v1/openapi.json").json()["paths"]
     assert {"/v1/rules/search", "/v1/events", "/v1/lease", "/v1/acks", "/v1/episodes"} <= set(paths)
+
+
+def test_a_promoted_exemplar_is_served_by_no_door_for_rules(api: TestClient, desk: Desk, rows: Rows) -> None:
+    set_policy(desk, regime="episodic", exemplars=1)
+    ids = desk.record(Ran("t1", "success", ("look", "cancel_order")))
+    put_in_cluster(desk, ids)
+    night_of(desk, ids)
+    exemplar = desk.approve(desk.only()).rule_id
+    answer = search(api)
+    assert (answer["epoch"], answer["rules"], answer["withheld"]) == (1, [], [])
+    for path in (f"/v1/rules/{exemplar}", f"/v1/rules/{exemplar}/versions/1"):
+        assert api.get(path, params=IN).status_code == 404
+    assert rows(Exposure) == []

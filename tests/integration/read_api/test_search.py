@@ -10,7 +10,15 @@ from fastapi import FastAPI
 from sqlmodel import SQLModel
 from starlette.testclient import TestClient
 
-from storage.tables import CacheGrant, ClientSession, Conflict, Exposure, SearchMiss
+from storage.tables import (
+    CacheGrant,
+    ClientSession,
+    Conflict,
+    Exposure,
+    Namespace,
+    RuleVersion,
+    SearchMiss,
+)
 from support.reviewing import Desk, finding
 
 SPACE = "acme/shop"
@@ -164,3 +172,32 @@ def _json(text: str) -> str:
     import json
 
     return json.dumps(text)
+
+
+def test_a_held_out_rule_is_withheld_by_session_says_so_and_leaves_no_exposure(
+    api: TestClient, desk: Desk, rule_id: str, rows: Rows
+) -> None:
+    with desk.database.write() as session:
+        session.get_one(Namespace, SPACE).policy = {"holdout_fraction": 0.3}
+    sessions = [f"s{n}" for n in range(60)]
+    served = {one for one in sessions if ask(api, session_id=one)["rules"]}
+    assert 10 < len(sessions) - len(served) < 30
+    for one in sessions:
+        again = ask(api, session_id=one)
+        assert bool(again["rules"]) == (one in served), "a session gets the same answer all along"
+        if one not in served:
+            assert again["withheld"] == [{"id": rule_id, "version": 1, "reason": "holdout"}]
+    assert {row.session_id for row in rows(Exposure)} == served
+    assert rows(SearchMiss) == []
+
+
+def test_what_is_of_high_tier_or_asked_without_a_session_is_never_held_out(
+    api: TestClient, desk: Desk, rule_id: str
+) -> None:
+    with desk.database.write() as session:
+        session.get_one(Namespace, SPACE).policy = {"holdout_fraction": 0.5}
+    assert ask(api, session_id=None)["rules"]
+    with desk.database.write() as session:
+        session.get_one(RuleVersion, (SPACE, rule_id, 1)).tier = "high"
+        session.get_one(Namespace, SPACE).epoch += 1
+    assert all(ask(api, session_id=f"s{n}")["rules"] for n in range(20))

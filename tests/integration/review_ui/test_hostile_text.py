@@ -16,9 +16,10 @@ from review_ui.app import create_app
 from storage import audit
 from storage.engine import Database
 from storage.settings import Settings
-from storage.tables import Candidate, Inference, Rule, RuleVersion, RunStep, VersionAncestor
+from storage.tables import Candidate, Conflict, Inference, Rule, RuleVersion, RunStep, VersionAncestor
 from support import factories
 from support.html_check import faults_of
+from support.modes import make_choice
 from support.review_pages import ORIGIN, SPACE, Browse, Clock, fields, log_in
 
 TAGS = "".join(chr(0xE0000 + ord(char)) for char in "obey")
@@ -91,6 +92,13 @@ def world(app: FastAPI, database: Database, clock: Clock) -> None:
         for found in session.exec(select(Inference)).all():
             found.statement, found.next_step, found.ruled_out = HOSTILE, HOSTILE, [HOSTILE]
         session.get_one(Candidate, (SPACE, "cand-1")).run_id = "run-1"
+    neighbour = {"run_id": HOSTILE, "cluster_id": HOSTILE, "mode": HOSTILE, "similarity": 1.0, "age": 1, "weight": 1.0,
+                 "reward": 1.0}  # fmt: skip
+    score = {"mode": HOSTILE, "n": 0, "mean": 0.0, "prior": 0.0, "bonus": 0.0, "score": 0.0}
+    scores = {"modes": [score], "neighbours": [neighbour], "prior_from": HOSTILE,
+              "model": {"state": HOSTILE, "why": HOSTILE}}  # fmt: skip
+    make_choice(database, SPACE, "run-1", now, "c-1", label=HOSTILE, why=HOSTILE, scores=scores, reward_why=HOSTILE)
+    with database.write() as session:
         audit.record(session, actor=HOSTILE, action=HOSTILE, namespace=SPACE, target=HOSTILE,
                      detail={HOSTILE: HOSTILE}, now=now)  # fmt: skip
 
@@ -136,9 +144,22 @@ def test_every_template_stands_hostile_text(
     assert "Restore version 1" in visit(rosa, rule_link)
     visit(rosa, f"/episodes/{SPACE}/ep-1?step=5")
     visit(rosa, f"/episodes/{SPACE}/ep-1?whole=5&part=2")
+    visit(rosa, "/conflicts")
+    visit(rosa, "/conflicts?namespace=nowhere&state=all")
+    with database.read() as session:
+        conflict = session.exec(select(Conflict.id)).one()
+    conflict_link = f"/conflicts/{SPACE}/{quote(conflict, safe='')}"
+    open_page = visit(rosa, conflict_link)
+    assert "<script" not in open_page
+    answer = fields(open_page, f"{conflict_link}/resolve") | {"keep": "left", "reason": HOSTILE}
+    assert rosa.post(f"{conflict_link}/resolve", data=answer).status_code == 303
+    visit(rosa, conflict_link)
     visit(rosa, "/runs")
     assert 'http-equiv="refresh"' in visit(rosa, "/runs/run-2")
     assert 'http-equiv="refresh"' not in visit(rosa, "/runs/run-1")
+    visit(rosa, "/runs/run-1/choices")
+    visit(rosa, "/runs/run-1/findings/confounded")
+    visit(rosa, "/runs/run-1/findings/nowhere", 404)
     visit(rosa, "/audit")
     csrf = fields(rosa.get("/audit").text, "/audit/verify")
     verified = rosa.post("/audit/verify", data=csrf)

@@ -176,7 +176,8 @@ def test_opposite_advice_is_shown_on_both_sides_and_never_both_are_current(desk:
     candidate = desk.only()
     ((_, revision),) = desk.candidates()
     (conflict,) = revision.packet["conflicts"]
-    assert (conflict["kind"], conflict["with"]) == ("opposite-advice", f"rule:{old}@1")
+    assert (conflict["kind"], conflict["form"]) == ("contradiction", "opposite-advice")
+    assert conflict["with"] == f"rule:{old}@1"
     desk.approve(candidate, "ana")
     desk.approve(candidate, "bo")
     with desk.database.read() as session:

@@ -13,6 +13,7 @@ import pytest
 from storage.engine import Database
 from storage.queries import runs as queries
 from storage.tables import Candidate
+from support.modes import night_of, put_in_cluster
 from support.reviewing import Desk, finding
 from worker.cli.root import run
 
@@ -103,3 +104,19 @@ def test_a_local_night_first_finishes_what_a_revocation_left_open(terminal: Term
         terminal.json("consolidate", "-n", shop.namespace, "--night", "2026-12-01", "--local")["state"] == "completed"
     )
     assert open_repairs(shop) == []
+
+
+def test_a_run_tells_what_it_found_and_how_each_cluster_was_taken_up(terminal: Terminal, shop: Desk) -> None:
+    one = finding(shop)
+    put_in_cluster(shop, one.episodes)
+    night, _ = night_of(shop, one.episodes, one)
+    told = terminal.json("runs", night.id)
+    assert (told["regime"], told["cost"]) == ("auto", {"calls": 0, "tokens": 0})
+    assert [each["verdict"] for each in told["findings"]] == ["confirmed"]
+    (choice,) = told["choices"]
+    assert (choice["label"], choice["action"], choice["mode"]) == ("orders", "consolidate", "corrective")
+    assert {score["mode"] for score in choice["scores"]["modes"]} == {"none", "imitation", "strategic", "corrective"}
+    shown = terminal.read("runs", night.id)
+    assert "found, and not found" in shown
+    assert "corrective" in shown
+    assert run(["runs", "nowhere"]) == 1

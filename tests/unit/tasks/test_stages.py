@@ -52,6 +52,13 @@ def test_the_contrast_has_one_shard_for_each_family() -> None:
     assert plan("night", [step("select"), step("cluster", families=["b", "a"])]) == AddSteps("contrast", ("a", "b"))
 
 
+def test_sessions_that_nobody_judged_are_compared_over_all_families() -> None:
+    steps = [step("select", unjudged=2), step("cluster", families=["a"])]
+    assert plan("night", steps) == AddSteps("contrast", ("*", "a"))
+    steps = [step("select", unjudged=0), step("cluster", families=["a"])]
+    assert plan("night", steps) == AddSteps("contrast", ("a",))
+
+
 def test_families_that_an_earlier_night_left_join_the_contrast() -> None:
     steps = [step("select"), step("cluster", families=["a"])]
     assert plan("night", steps, carried=["z", "a"]) == AddSteps("contrast", ("a", "z"))
@@ -113,6 +120,15 @@ def test_a_completed_night_leaves_no_families() -> None:
 
 def test_a_partial_night_leaves_its_parked_families() -> None:
     assert families_left("partial", [step("contrast", "a"), step("contrast", "b", "parked")]) == {"b"}
+
+
+def test_what_a_finished_step_could_not_do_makes_the_night_partial_and_leaves_its_family() -> None:
+    problem = {"stage": "draft", "shard": "cluster-1", "family": "a", "error": "3 replies were no answer"}
+    steps = [step("draft", problems=[problem]) if one.stage == "draft" else one for one in whole_night()]
+    closed = plan("night", steps)
+    assert isinstance(closed, Close)
+    assert (closed.state, closed.problems) == ("partial", [problem])
+    assert families_left("partial", steps) == {"a"}
 
 
 def test_a_failed_night_leaves_all_its_families() -> None:

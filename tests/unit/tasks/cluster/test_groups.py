@@ -2,6 +2,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+import pytest
+
+from tasks.cluster import groups
 from tasks.cluster.groups import Task, assign, describe, terms_of
 
 FLIGHTS = [
@@ -39,3 +43,47 @@ def test_a_label_names_what_sets_a_cluster_apart() -> None:
 
 def test_terms_of_text_without_spaces_are_bigrams() -> None:
     assert {"取消", "航班"} <= terms_of("取消航班")
+
+
+def many(count: int, topics: int = 6) -> list[Task]:
+    """Tasks of a few topics, with words of their own."""
+    words = ["cancel the flight to Rome", "repair the broken kettle", "print an invoice again", "walk the old dog",
+             "translate a poem", "water the tomato plants"][:topics]  # fmt: skip
+    return [Task(f"t{place:05d}", f"{words[place % topics]} number {place // topics}") for place in range(count)]
+
+
+def test_the_order_tasks_come_in_changes_nothing() -> None:
+    tasks = many(60)
+    assert assign("f", tasks) == assign("f", tasks[::-1])
+
+
+def test_a_new_night_never_moves_a_task_and_never_renames_a_cluster() -> None:
+    tasks = many(90)
+    first = assign("f", tasks[:60])
+    settled = [Task(task.key, task.text, first[task.key]) for task in tasks[:60]]
+    for later in (tasks[60:], tasks[60:][::-1], tasks[60:75]):
+        second = assign("f", [*settled, *later])
+        assert {key: cluster for key, cluster in second.items() if key in first} == first
+        assert {second[task.key] for task in later} <= set(first.values())
+
+
+def test_blocks_give_one_cluster_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "BLOCK", 20)
+    tasks = many(60)
+    found = assign("f", tasks)
+    topics = {(int(task.key[1:]) % 6, found[task.key]) for task in tasks}
+    assert len({cluster for _, cluster in topics}) == len(topics)  # no cluster holds two topics
+
+
+def test_clusters_that_became_one_are_absorbed_by_the_older() -> None:
+    tasks = [Task("a", "cancel the flight to Rome", "old"), Task("b", "cancel the flight to Rome", "young"),
+             Task("c", "water the tomato plants", "other")]  # fmt: skip
+    assert groups.merges(tasks) == {"young": "old"}
+    assert groups.merges([]) == {}
+
+
+def test_vectors_of_an_embedder_decide_where_they_are_given() -> None:
+    tasks = [Task("a", "one"), Task("b", "two"), Task("c", "three")]
+    vectors = {"one": np.array([1.0, 0.0]), "two": np.array([2.0, 0.1]), "three": np.array([0.0, 1.0])}
+    found = assign("f", tasks, vectors)
+    assert found["a"] == found["b"] != found["c"]

@@ -110,6 +110,19 @@ def test_too_little_evidence_says_how_much_more(sample: Make) -> None:
     assert all(finding.needs is not None and finding.needs.tasks >= 1 for finding in unsure)
 
 
+def test_after_as_much_more_as_was_asked_for_most_are_confirmed(sample: Make) -> None:
+    asked = [
+        (seed, by_call(analyse(sample(seed, tasks=10, effect=1.5), QUESTION)).get("call_00")) for seed in range(16)
+    ]
+    unsure = [(seed, finding.needs.tasks) for seed, finding in asked if finding is not None and finding.needs]
+    later = [
+        by_call(analyse(sample(seed + 1000, tasks=10 + tasks, effect=1.5), QUESTION))["call_00"]
+        for seed, tasks in unsure
+    ]
+    assert len(later) >= 5
+    assert sum(finding.verdict == "confirmed" for finding in later) >= 0.6 * len(later)
+
+
 def test_an_earlier_confirmation_stands_while_its_groups_do(sample: Make, part: Make) -> None:
     whole = sample(11, effect=3.0)
     first = by_call(analyse(whole, QUESTION))["call_00"]

@@ -6,7 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.contrast.confirm import family_alpha, folds, holm_levels, look, night_alpha, still_holds
+from tasks.contrast.confirm import (
+    BY_GROUP,
+    Trial,
+    family_alpha,
+    folds,
+    holm_levels,
+    look,
+    night_alpha,
+    splits,
+    still_holds,
+)
+from tasks.contrast.features import Columns
+from tasks.contrast.predicate import Predicate
 from tasks.contrast.sample import Sample
 
 Make = Callable[..., Sample]
@@ -26,29 +38,69 @@ def test_families_share_a_nights_alpha_by_the_tasks_that_can_tell() -> None:
     assert family_alpha(0.03, {}, "a") == 0
 
 
-def test_folds_split_tasks_where_enough_carry_information_and_groups_where_not(sample: Make) -> None:
-    many, few = sample(1, tasks=30), sample(1, tasks=4)
-    by_task = folds(many, "salt", 8)
-    assert all(len(set(by_task[many.stratum == task])) == 1 for task in range(30))
-    by_group = folds(few, "salt", 8)
-    assert any(len(set(by_group[few.stratum == task])) == 2 for task in range(4))
+def test_features_of_many_tasks_are_split_by_task_and_those_of_few_by_group(sample: Make) -> None:
+    whole = sample(1, tasks=30)
+    few = whole.columns.mask.copy()
+    few[:, 5] = whole.stratum < 4
+    part = whole.with_columns(Columns(whole.columns.predicates, whole.columns.values & few, few))
+    by_task, by_group = splits(part, "salt", 8)
+    assert all(len(set(by_task.fold[part.stratum == task])) == 1 for task in range(30))
+    assert any(len(set(by_group.fold[part.stratum == task])) == 2 for task in range(4))
+    assert by_task.whole[0]
+    assert not by_task.whole[5]
+    assert by_group.whole[5]
+    assert not by_group.whole[0]
 
 
-def test_a_task_keeps_its_fold_as_nights_add_data(sample: Make, part: Make) -> None:
-    whole = sample(2)
-    early = np.arange(len(whole.success)) % 3 > 0
-    assert (folds(whole, "s", 8)[early] == folds(part(whole, early, early), "s", 8)).all()
+def test_all_tasks_of_a_feature_on_one_side_send_it_to_the_split_by_group(sample: Make) -> None:
+    whole = sample(1, tasks=40)
+    side = folds(whole.strata, "salt")
+    one_sided = whole.columns.mask.copy()
+    one_sided[:, 3] = side[whole.stratum]
+    part = whole.with_columns(Columns(whole.columns.predicates, whole.columns.values & one_sided, one_sided))
+    by_task, by_group = splits(part, "salt", 8)
+    assert not by_task.whole[3]
+    assert by_group.whole[3]
+
+
+def test_a_task_or_group_keeps_its_fold_as_nights_add_data() -> None:
+    names = [f"task-{i}" for i in range(50)]
+    assert (folds(names, "s")[:20] == folds(names[:20], "s")).all()
+    assert 10 < folds(names, "s").sum() < 40
 
 
 def test_a_strong_effect_is_confirmed_on_tasks_it_was_not_found_on(sample: Make) -> None:
     whole = sample(3, effect=3.0)
     trials = [trial for trial in look(whole, alpha=0.03, salt="s", **STRICT) if trial.feature == 0]
-    assert any(trial.confirmed for trial in trials)
+    assert any(trial.confirmed and trial.fold < BY_GROUP for trial in trials)
     assert all(trial.side == -1 and trial.odds_ratio < 1 for trial in trials)
-    fold = folds(whole, "s", 8)
+    tasks, groups = folds(whole.strata, "s")[whole.stratum], folds(whole.groups, "s")
     for trial in trials:
-        tested = {int(group[1:]) for group in trial.groups}
-        assert all(int(fold[row]) == trial.fold for row in tested)
+        side = tasks if trial.fold < BY_GROUP else groups
+        assert {int(side[int(group[1:])]) for group in trial.groups} == {trial.fold % 2}
+
+
+def test_a_habit_that_only_harms_in_few_tasks_of_many_is_confirmed_there() -> None:
+    """A seed each way would be luck: of ten streams most must confirm it, and on few tasks."""
+    found = [_local_trial(seed) for seed in range(10)]
+    confirmed = [trial for trial in found if trial is not None]
+    assert len(confirmed) >= 7
+    assert all(trial.fold >= BY_GROUP and trial.strata <= 12 for trial in confirmed)
+
+
+def _local_trial(seed: int) -> Trial | None:
+    """30 tasks of 40 runs; the first call spoils most of the runs of four of them and none of the others."""
+    random = np.random.default_rng(seed)
+    stratum = np.repeat(np.arange(30), 40)
+    values = random.random((1200, 12)) < 0.4
+    success = (random.random(1200) < 0.7) & ~(values[:, 0] & (stratum < 4) & (random.random(1200) < 0.9))
+    columns = Columns([Predicate("call-present", (f"c{i:02}",)) for i in range(12)], values, np.ones_like(values))
+    whole = Sample(
+        columns, success, stratum, [f"t{i}" for i in range(30)], [f"g{i}" for i in range(1200)], ["a"] * 1200,
+        np.ones(1200, dtype=bool),
+    )  # fmt: skip
+    trials = look(whole, alpha=0.03, salt=str(seed), **STRICT)
+    return next((trial for trial in trials if trial.confirmed and trial.feature == 0), None)
 
 
 def test_the_same_sign_alone_confirms_nothing(sample: Make) -> None:
@@ -74,11 +126,13 @@ def test_a_hopeless_test_is_not_made_and_so_costs_nothing(sample: Make) -> None:
     assert look(sample(6, tasks=8, runs=3, effect=1.0), alpha=1e-6, salt="s", **STRICT) == []
 
 
-def test_an_earlier_confirmation_falls_with_the_groups_it_rested_on(sample: Make) -> None:
+def test_an_earlier_confirmation_falls_with_the_groups_it_rested_on(sample: Make, part: Make) -> None:
     whole = sample(3, effect=3.0)
     trial = next(t for t in look(whole, alpha=0.03, salt="s", **STRICT) if t.confirmed and t.feature == 0)
     assert still_holds(whole, 0, trial.groups, trial.side, trial.alpha)
-    assert not still_holds(whole, 0, trial.groups[:4], trial.side, trial.alpha)
+    left = np.ones(len(whole.success), bool)
+    left[[int(group[1:]) for group in trial.groups[4:]]] = False
+    assert not still_holds(part(whole, left, left), 0, trial.groups, trial.side, trial.alpha)
 
 
 def test_holm_steps_down_until_the_first_miss() -> None:
@@ -113,6 +167,6 @@ def _stream(whole: Sample, part: Make, seed: int) -> bool:
 def test_shuffling_keeps_the_outcomes_of_every_task(sample: Make) -> None:
     whole = sample(7)
     null = whole.shuffled(np.random.default_rng(7))
-    won = [np.bincount(one.stratum, one.success) for one in (whole, null)]
-    np.testing.assert_array_equal(*won)
+    before, after = (np.bincount(one.stratum, one.success) for one in (whole, null))
+    np.testing.assert_array_equal(before, after)
     assert (whole.success != null.success).any()

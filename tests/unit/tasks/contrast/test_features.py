@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.contrast import features
 from tasks.contrast.facts import Facts, error_signature, holds, read_facts, steps_that_show
-from tasks.contrast.features import build_columns, distinct, is_consequential
+from tasks.contrast.features import Columns, View, distinct, is_consequential
 from tasks.contrast.predicate import SHAPE_ABSENT, Predicate
+from tasks.contrast.table import FactsTable, Reading, TableUnreadable, joined, table_of, unpack
 from tasks.ingest.episode import Episode
 
 
@@ -28,6 +30,14 @@ def episode(*calls: str | dict[str, Any], **fields: Any) -> Episode:
 
 def facts(*calls: str | dict[str, Any], **fields: Any) -> Facts:
     return read_facts(episode(*calls, **fields))
+
+
+def table(runs: list[Facts], first: int = 0) -> FactsTable:
+    return table_of([Reading(str(first + at), one, np.full(8, at, np.uint16)) for at, one in enumerate(runs)])
+
+
+def build_columns(runs: list[Facts], min_support: int) -> Columns:
+    return features.build_columns(table(runs), min_support)
 
 
 def test_a_missing_check_speaks_only_of_runs_that_made_the_call() -> None:
@@ -122,3 +132,58 @@ def test_columns_say_what_the_predicates_say(runs: list[list[str]]) -> None:
 def test_nothing_recorded_gives_no_columns() -> None:
     assert build_columns([], 3).values.shape == (0, 0)
     assert np.size(build_columns([facts()], 3).values) == 0
+
+
+ARGUED = st.lists(
+    st.tuples(st.sampled_from(["find", "book"]), st.integers(0, 30), st.sampled_from(["x", "", "2026-05-01"]))
+)
+
+
+def argued(run: list[tuple[str, int, str]]) -> Facts:
+    return facts(*({"name": name, "arguments": {"n": n, "when": when}} for name, n, when in run))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ARGUED, max_size=8), st.lists(ARGUED, max_size=8))
+def test_facts_added_later_are_the_same_as_facts_read_at_once(one: list[Any], two: list[Any]) -> None:
+    apart = joined([table(list(map(argued, one))), table(list(map(argued, two)), len(one))])
+    whole = table([argued(run) for run in [*one, *two]])
+    assert apart.episode_ids == whole.episode_ids
+    left, right = features.build_columns(apart, 1), features.build_columns(whole, 1)
+    assert set(left.predicates) == set(right.predicates)
+    for at, predicate in enumerate(left.predicates):
+        other = right.predicates.index(predicate)
+        assert (left.values[:, at] == right.values[:, other]).all()
+        assert (left.mask[:, at] == right.mask[:, other]).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ARGUED, max_size=8))
+def test_packed_facts_come_back_as_they_were(runs: list[Any]) -> None:
+    before = table([argued(run) for run in runs])
+    after = unpack(before.pack())
+    assert (list(after.episode_ids), list(after.tokens)) == (list(before.episode_ids), list(before.tokens))
+    assert (after.cells != before.cells).nnz == 0
+    assert (after.sketches == before.sketches).all()
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"not packed", table([facts("a")]).pack()[:-3]])
+def test_spoilt_facts_are_refused_and_never_half_read(spoilt: bytes) -> None:
+    with pytest.raises(TableUnreadable):
+        unpack(spoilt)
+
+
+def test_a_form_of_writing_is_a_feature_where_values_are_too_many() -> None:
+    runs = [facts({"name": "find", "arguments": {"day": f"2026-05-{i:02}"}}) for i in range(10, 30)]
+    runs += [facts({"name": "find", "arguments": {"day": f"{i}.5.2026"}}) for i in range(10, 30)]
+    written = Predicate("argument", ("find", "day", "<9999-99-99>"))
+    assert written in build_columns(runs, 3).predicates
+    assert [holds(written, run) for run in (runs[0], runs[-1])] == [True, False]
+
+
+def test_the_length_of_a_run_is_a_feature() -> None:
+    runs = [facts(*["a", "b"] * n) for n in (1, 2, 3, 4, 5, 6)]
+    longer = Predicate("length", ("5",))
+    assert longer in build_columns(runs, 2).predicates
+    value, _ = View(table(runs)).column(longer)
+    assert value.tolist() == [holds(longer, run) for run in runs] == [False, False, True, True, True, True]

@@ -4,19 +4,36 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.cluster.independence import Record, sketch
+from tasks.cluster.kin import Promoted, Told
+from tasks.contrast import units as under_test
 from tasks.contrast.facts import Facts
 from tasks.contrast.predicate import Predicate
-from tasks.contrast.units import Run, build_units, showing, without_kin
+from tasks.contrast.table import Reading, table_of
+from tasks.contrast.units import Run, Units, showing, without_kin
 
 CANCEL = Predicate("call-present", ("cancel",))
+FACTS: dict[str, Facts] = {}
+"""Of every run made here, by its name."""
+
+
+def told(rule: Predicate) -> Promoted:
+    return Promoted((Told(("rule", 1), rule, ("Do not call it",)),))
 
 
 def run(name: str, *, outcome: str = "success", calls: tuple[str, ...] = (), **changes: Any) -> Run:
     session = changes.pop("session", name)
     record = Record(name, changes.pop("task", "t"), session, None, None, (name,), sketch(name))
     facts = Facts({call: (place, f"c{place}") for place, call in enumerate(calls)})
+    FACTS[name] = facts
     given = {"description": "", "outcome": outcome, "outcome_source": "verifier", "agent": "a", "principal": None}
-    return Run(record, facts, **{**given, "consumed_by": "run-1", **changes})
+    return Run(record, **{**given, "consumed_by": "run-1", **changes})
+
+
+def build_units(runs: list[Run], **changes: Any) -> Units:
+    readings = [
+        Reading(one.record.episode_id, FACTS[one.record.episode_id], one.record.sketch, one.description) for one in runs
+    ]
+    return under_test.build_units(runs, table_of(readings), **changes)
 
 
 def names(runs: list[Run], **changes: Any) -> list[str]:
@@ -50,8 +67,8 @@ def test_one_token_cannot_flood_a_family() -> None:
 def test_a_run_that_read_a_rule_is_no_evidence_for_its_kin_and_stays_evidence_for_the_rest() -> None:
     runs = [run(f"r{i}", calls=("cancel", "pay") if i % 2 else ("pay", "look")[: i % 4]) for i in range(16)]
     units = build_units(runs, salt="s", last_look=None)
-    told = without_kin(units.sample, units.runs, {"r1": [CANCEL.toward("avoid")]})
-    columns = told.columns
+    left = without_kin(units.sample, units.runs, {"r1": [("rule", 1)]}, told(CANCEL.toward("avoid")))
+    columns = left.columns
     place = columns.predicates.index(CANCEL)
     assert not columns.mask[1, place]
     assert columns.mask[3, place]
@@ -64,8 +81,8 @@ def test_a_rules_echo_is_shown_where_it_speaks_against_the_rule_and_nowhere_else
     runs += [run(f"n{i}") for i in range(4)]
     units = build_units(runs, salt="s", last_look=None)
     rule = CANCEL.toward("avoid")
-    echoes = {name: [rule] for name in ("r0", "r1")}
-    units = replace(units, sample=without_kin(units.sample, units.runs, echoes))
+    echoes = {name: [("rule", 1)] for name in ("r0", "r1")}
+    units = replace(units, sample=without_kin(units.sample, units.runs, echoes, told(rule)))
     feature = units.sample.columns.predicates.index(CANCEL)
     shown = {units.runs[row].record.episode_id for row in showing(units, rule, feature)}
     assert shown == {"r1", "r2", "r3"}, "r0 did so and failed: no support for a rule it had read"

@@ -50,7 +50,11 @@ def test_an_empty_policy_takes_everything_back() -> None:
         ({"trust": ["x"]}, "trust must look like"),
         ({"trust": {"tools": {"crm_*": "high"}}}, "trust of the tool 'crm_\\*' must be one of internal, user"),
         ({"trust": {"agents": {}}}, "trust must look like"),
-        ([], "a policy is an object with the keys owner, redact_patterns, trust, not a list"),
+        ([], "a policy is an object with the keys owner, redact_patterns, trust, .*, not a list"),
+        ({"regime": "forced"}, "regime must be one of auto, episodic, force"),
+        ({"exemplars": True}, "exemplars must be a whole number from 0 to 100"),
+        ({"exemplars": 101}, "exemplars must be a whole number from 0 to 100"),
+        ({"approve_forced": 1}, "approve_forced must be true or false"),
         (None, "not nothing"),
     ],
 )

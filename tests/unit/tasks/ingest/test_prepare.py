@@ -90,5 +90,16 @@ def test_a_task_without_a_key_gets_one_and_it_is_marked(door: Door) -> None:
 
 def test_a_clock_that_ran_backwards_is_noted_and_kept(door: Door) -> None:
     row = made(door, started_at="2026-11-29T02:00:00Z", ended_at="2026-11-29T01:00:00Z").row
-    assert row["details"] == {"clock": "ended before it started"}
+    assert row["details"]["clock"] == "ended before it started"
     assert row["started_at"] > row["ended_at"]
+
+
+def test_an_episode_tells_without_its_body_how_many_steps_state_facts_and_which_calls_were_made(door: Door) -> None:
+    claim, copied = {"id": "a", "kind": "claim"}, {"id": "b", "kind": "claim", "is_copied_context": True}
+    look, pay = ({"id": name, "kind": "tool_call", "name": name} for name in ("look", "pay"))
+    marks = [made(door, steps=steps).row["details"] for steps in ([claim, copied], [look, pay], [pay, look], [copied])]
+    assert marks[0] == {"claims": 1}
+    assert marks[1].keys() == marks[2].keys() == {"acts"}
+    assert marks[1] != marks[2]
+    assert made(door, steps=[claim, look, pay]).row["details"] == {"claims": 1, **marks[1]}
+    assert marks[3] == {}

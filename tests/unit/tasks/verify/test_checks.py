@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from support.reviewing import Found, avoid, statistics
-from tasks.verify.checks import HOLDS, CitedRun, RevokedBefore, Subject, check_all, held_back
+from tasks.contrast.predicate import Predicate
+from tasks.verify.checks import CHECKS, HOLDS, CitedRun, RevokedBefore, Subject, check_all, held_back, rows_of
+from tasks.verify.policy import CHECK_NAMES
+from tasks.verify.replay import Replayed
 from tasks.verify.signs import Sign
 from tasks.verify.support import NOTHING
 
@@ -22,8 +25,13 @@ CONTENT = {
     "when_to_use": "Before calling `cancel_order`, in tasks of the kind “shop orders”.",
     "guidance": ["Check that the case is eligible before you call `cancel_order`; don't avoid it"],
     "scope": {"namespace": "acme/shop", "recheck_at": "2027-02-28"},
+    "predicate": avoid("cancel_order").canonical("shop"),
 }
-PACKET = {**statistics(Found(avoid("cancel_order"), (), exceptions=("t8",))), "evidence": {"principals": 2}}
+PACKET = {
+    **statistics(Found(avoid("cancel_order"), (), exceptions=("t8",))),
+    "evidence": {"principals": 2},
+    "authoritative_source": "the recorded runs",
+}
 GOOD = Subject(CONTENT, PACKET, [run(1), run(2), run(3)], date(2026, 11, 30))
 
 
@@ -44,6 +52,13 @@ def effect(**changes: Any) -> dict[str, Any]:
 
 
 BEFORE = RevokedBefore("r", 1, "it misleads", "2026-10-01T00:00:00+00:00", NOTHING)
+PRICE = Predicate("argument", ("buy", "price", "120"), "do").canonical("shop")
+AWAY = [
+    {"stratum": f"t{n}", "success_with": 3, "success_without": 0, "failure_with": 0, "failure_without": 3}
+    for n in range(3)
+]
+"""Tasks in which the act goes with success, against what is advised."""
+ODD = [replace(run(n), cluster="odd", stratum=f"t{n}") for n in range(3)]
 BAD: list[tuple[str, str, Subject]] = [
     ("citations", "fail", replace(GOOD, cited=[])),
     ("citations", "fail", replace(GOOD, cited=[*GOOD.cited, run(4, current=False)])),
@@ -57,6 +72,15 @@ BAD: list[tuple[str, str, Subject]] = [
     ("held-out", "fail", with_packet(held_out={"same_direction": False, "confirmed": True})),
     ("agent", "warn", with_packet(agent_adjusted={"verdict": "weaker", "odds_ratio": 0.7})),
     ("exceptions", "warn", with_content(guidance=["Do not call `cancel_order`"])),
+    ("mixed-cluster", "warn", replace(with_packet(strata=AWAY), cited=[*GOOD.cited, *ODD])),
+    ("coverage", "warn", replace(GOOD, cited=[*GOOD.cited, run(4, strayed="in it, it was not so")])),
+    ("authoritative-source", "fail", with_packet(authoritative_source="")),
+    ("authoritative-source", "fail", with_content(predicate=PRICE)),
+    ("authoritative-source", "fail", with_content(guidance=["Tell them that 4 rooms are free today; check first"])),
+    ("authoritative-source", "fail", with_content(guidance=["Check 库存 目前 有 12 件"])),
+    ("drafts-agree", "warn", with_packet(agreement={"drafts": 3, "agree": 1})),
+    ("replay", "warn", replace(GOOD, replayed=Replayed(10, 2, 3))),
+    ("over-general", "warn", replace(GOOD, elsewhere=["hotel bookings"])),
     ("over-specific", "warn", with_content(guidance=["Check order W8472910 before you call"])),
     ("over-general", "warn", with_packet(effect=effect(strata=2))),
     ("hidden-text", "fail", with_content(guidance=["Check\u202e first"])),
@@ -95,3 +119,41 @@ def test_the_text_of_a_sign_never_repeats_what_was_hidden() -> None:
     details = " ".join(check.detail for check in check_all(with_content(guidance=["Check\u202e first"])))
     assert "\u202e" not in details
     assert "U+202E" in details
+
+
+def test_a_literal_that_stands_in_several_groups_is_not_of_a_single_run() -> None:
+    text = ["Check that the release is build2026 before you call `cancel_order`"]
+    everywhere = [replace(each, literals=frozenset({"build2026"})) for each in GOOD.cited]
+    assert verdicts(replace(with_content(guidance=text), cited=everywhere))["over-specific"] == "pass"
+    assert verdicts(with_content(guidance=text))["over-specific"] == "warn"
+
+
+def test_a_cluster_that_goes_the_same_way_is_not_mixed() -> None:
+    strata = [{"stratum": f"t{n}", "success_with": 0, "success_without": 3, "failure_with": 3, "failure_without": 0}
+              for n in range(3)]  # fmt: skip
+    assert verdicts(replace(with_packet(strata=strata), cited=[*GOOD.cited, *ODD]))["mixed-cluster"] == "pass"
+
+
+def test_a_shape_or_a_stable_value_of_an_argument_is_no_passing_state() -> None:
+    for parts in (("buy", "price", "<999>"), ("buy", "fare_class", '"basic"'), ("buy", "currency", '"EUR"')):
+        predicate = Predicate("argument", parts, "do").canonical("shop")
+        assert verdicts(with_content(predicate=predicate))["authoritative-source"] == "pass"
+
+
+def test_drafts_that_agree_and_a_replay_that_helped_pass() -> None:
+    good = replace(with_packet(agreement={"drafts": 3, "agree": 3}), replayed=Replayed(10, 6, 1))
+    assert (verdicts(good)["drafts-agree"], verdicts(good)["replay"]) == ("pass", "pass")
+
+
+def test_how_often_a_rule_was_read_is_not_asked() -> None:
+    """Usage is never truth: no check looks at it, so nothing passes or fails by it."""
+    assert not [name for name in CHECKS if "usage" in name or "exposure" in name or "recalls" in name]
+    popular = with_packet(reach={"runs": 10_000, "did": 10_000}, usage=10_000)
+    assert verdicts(popular) == verdicts(GOOD)
+
+
+def test_policy_names_every_check_and_says_which_block() -> None:
+    assert tuple(CHECKS) == CHECK_NAMES
+    rows = rows_of(check_all(with_content(guidance=["Check\u202e first"])), {"secrets"})
+    assert {row["name"] for row in rows if row.get("blocks", True)} == {"secrets"}
+    assert all(row.get("blocks", True) for row in rows_of(check_all(GOOD), None))

@@ -1,0 +1,1 @@
+"""A person's decision about a conflict."""

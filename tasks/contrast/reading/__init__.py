@@ -1,0 +1,1 @@
+"""What a family's episodes did, read from their bodies once and kept."""
