@@ -54,9 +54,13 @@ format: setup  ## Put format and import order right
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
 
-bench: setup  ## Measure time and memory of ingest and of a night on this machine
+bench: setup  ## Measure on this machine: ingest, nights, and whether what nights find is true (about an hour)
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/night.py
+	@$(BIN)/python benchmarks/findings.py
+	@$(BIN)/python benchmarks/clusters.py
+	@$(BIN)/python benchmarks/null.py --streams 200 --nights 90
+	@$(BIN)/python benchmarks/drafts.py
 
 screens: setup  ## Take the README's picture anew, from the demo in Chromium
 	@$(BIN)/python docs/make_screens.py

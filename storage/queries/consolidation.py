@@ -83,18 +83,6 @@ def count_of_run(session: Session, run_id: str) -> int:
     return int(session.exec(select(sa.func.count()).where(col(RunEpisode.run_id) == run_id)).one())
 
 
-def episodes_of_family(session: Session, namespace: str, family_id: str) -> Sequence[tuple[Episode, str]]:
-    """Every consumed, current, unpurged episode of a family with the run that consumed it, in the order of arrival."""
-    statement = (
-        select(Episode, RunEpisode.run_id)
-        .join(RunEpisode, _consumption())
-        .where(Episode.namespace == namespace, Episode.family_id == family_id)
-        .where(col(Episode.is_current), col(Episode.purged_at).is_(None))
-        .order_by(col(RunEpisode.run_id), *_ARRIVAL)
-    )
-    return session.exec(statement).all()
-
-
 class Arrival(NamedTuple):
     """One consumed episode as the comparison of its family wants it. ``claims`` are the reads its own record claims."""
 

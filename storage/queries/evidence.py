@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.tables import (
     Candidate,
+    CandidateRevision,
     Cluster,
     ClusterEpisode,
     Episode,
@@ -56,18 +58,39 @@ def stale_cited(session: Session, namespace: str, candidate_id: str, number: int
     return set(session.exec(statement.distinct()))
 
 
-def open_candidates_citing(session: Session, namespace: str, episode_ids: Collection[str]) -> Sequence[Candidate]:
-    """Candidates that wait for a decision and whose current revision cites any of these episodes."""
-    if not episode_ids:
+def open_candidates_leaning(
+    session: Session, namespace: str, episode_ids: Collection[str], versions: Collection[tuple[str, int]]
+) -> Sequence[Candidate]:
+    """Candidates that wait for a decision and lean on any of these episodes, or on runs that read these versions.
+
+    Evidence cites a sample of the runs behind a candidate; what all of them had read stands in its packet.
+    """
+    if not episode_ids and not versions:
         return []
     cited = select(Evidence.candidate_id, Evidence.number).where(
         Evidence.namespace == namespace, col(Evidence.episode_id).in_(episode_ids)
     )
-    pairs = set(session.exec(cited.distinct()))
-    waiting = select(Candidate).where(
-        Candidate.namespace == namespace, col(Candidate.state).in_(("staged", "approved"))
+    pairs = set(session.exec(cited.distinct())) if episode_ids else set()
+    waiting = (
+        select(Candidate, CandidateRevision.packet)
+        .join(
+            CandidateRevision,
+            (col(CandidateRevision.namespace) == col(Candidate.namespace))
+            & (col(CandidateRevision.candidate_id) == col(Candidate.id))
+            & (col(CandidateRevision.number) == col(Candidate.number)),
+        )
+        .where(Candidate.namespace == namespace, col(Candidate.state).in_(("staged", "approved")))
     )
-    return [row for row in session.exec(waiting.order_by(col(Candidate.id))) if (row.id, row.number) in pairs]
+    return [
+        row
+        for row, packet in session.exec(waiting.order_by(col(Candidate.id)))
+        if (row.id, row.number) in pairs or not read_by_support(packet).isdisjoint(versions)
+    ]
+
+
+def read_by_support(packet: Mapping[str, Any]) -> set[tuple[str, int]]:
+    """The rule versions that the runs in support of a packet may have read, cited or not."""
+    return {(str(rule_id), int(number)) for rule_id, number in (packet.get("evidence") or {}).get("read") or ()}
 
 
 def confirmed_inferences(session: Session, namespace: str, run_id: str) -> Sequence[Inference]:

@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.queries.evidence import episodes_cited
+from storage.queries.evidence import episodes_cited, read_by_support
 from storage.queries.rules import VersionKey, ancestors_of, versions_by_keys
-from storage.tables import CacheGrant, ClientSession, Episode, Exposure
+from storage.tables import CacheGrant, CandidateRevision, ClientSession, Episode, Exposure
 
 BATCH = 500
 """Most ids in one statement."""
@@ -81,14 +81,24 @@ def episodes_that_read(session: Session, namespace: str, keys: Collection[Versio
 
 def lineage_of_episodes(session: Session, namespace: str, episode_ids: Collection[str]) -> set[VersionKey]:
     """What a version resting on these episodes descends from: every known version they read, and its ancestors."""
-    read = set().union(*reads_of_episodes(session, namespace, episode_ids).values())
-    known = {(row.rule_id, row.version) for row in versions_by_keys(session, namespace, read)}
-    return known | ancestors_of(session, namespace, known)
+    return _known_with_ancestors(session, namespace, _read_by(session, namespace, episode_ids))
 
 
 def lineage_of_candidate(session: Session, namespace: str, candidate_id: str, number: int) -> set[VersionKey]:
-    """What a version made of this revision would descend from."""
-    return lineage_of_episodes(session, namespace, episodes_cited(session, namespace, candidate_id, number))
+    """What a version made of this revision would descend from: what the runs behind it read, cited or not."""
+    revision = session.get(CandidateRevision, (namespace, candidate_id, number))
+    read = read_by_support(revision.packet) if revision is not None else set()
+    cited = episodes_cited(session, namespace, candidate_id, number)
+    return _known_with_ancestors(session, namespace, read | _read_by(session, namespace, cited))
+
+
+def _read_by(session: Session, namespace: str, episode_ids: Collection[str]) -> set[VersionKey]:
+    return set().union(*reads_of_episodes(session, namespace, episode_ids).values())
+
+
+def _known_with_ancestors(session: Session, namespace: str, read: Collection[VersionKey]) -> set[VersionKey]:
+    known = {(row.rule_id, row.version) for row in versions_by_keys(session, namespace, read)}
+    return known | ancestors_of(session, namespace, known)
 
 
 def claimed_reads(value: Any) -> set[VersionKey]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -107,8 +107,9 @@ def analyse(sample: Sample, question: Question) -> Analysis:
     by_feature: dict[int, list[Trial]] = {}
     for trial in trials:
         by_feature.setdefault(trial.feature, []).append(trial)
-    findings = _found(screen, question, by_feature) + _confounded(screen, question)
-    findings += _consequences(lengths, question)
+    findings = _found(screen, question, by_feature)
+    said = {finding.predicate.undirected() for finding in findings}
+    findings += _confounded(screen, question, said) + _consequences(lengths, question)
     identity = {f: predicate_id(question.namespace, question.family, _directed(screen, f)) for f in by_feature}
     sides = {identity[f]: -1 if screen.seen.excess[f] < 0 else 1 for f in by_feature}
     tests = int((screen.seen.variance > 0).sum())
@@ -298,11 +299,12 @@ def _consequences(lengths: Sample, question: Question) -> list[Finding]:
     return [_assemble(screen, question, best, predicate, effect, None, strata, [], adjusted, "consequence", None, [])]
 
 
-def _confounded(screen: _Screen, question: Question) -> list[Finding]:
-    """Strong over all runs together, gone between runs of the same task."""
+def _confounded(screen: _Screen, question: Question, said: Collection[Predicate]) -> list[Finding]:
+    """Strong over all runs together, gone between runs of the same task; what is ``said`` already is not said again."""
     strong = screen.crude_q <= question.q_level
     gone = (screen.seen.p > SUGGESTIVE_P) & (screen.seen.strata >= ENOUGH_STRATA)
-    chosen = sorted((int(f) for f in np.flatnonzero(strong & gone)), key=lambda f: (screen.crude.p[f], f))
+    features = (int(f) for f in np.flatnonzero(strong & gone) if screen.sample.columns.predicates[f] not in said)
+    chosen = sorted(features, key=lambda f: (screen.crude.p[f], f))
     return [_confounded_finding(screen, question, f) for f in chosen[:MOST_CONFOUNDED]]
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from tasks.contrast.predicate import SHAPE_ABSENT, SIMPLICITY, USER, Predicate
+from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, SIMPLICITY, USER, Predicate
 from tasks.contrast.table import (
     ARGUMENT,
     CALL,
@@ -189,9 +189,13 @@ def _pair(predicate: Predicate, first: dict[str, npt.NDArray[np.float32]]) -> Co
 
 
 def distinct(columns: Columns) -> Columns:
-    """Columns without exact repeats (or exact opposites, which test the same); the simplest of each is kept."""
+    """Columns without exact repeats (or exact opposites, which test the same); the simplest of each is kept.
+
+    Of two equally simple ones it is the earlier column: calls stand in the order in which runs make them, so that what
+    was done stands for what came of it.
+    """
     seen: dict[bytes, int] = {}
-    for index in sorted(range(len(columns.predicates)), key=lambda i: rank(columns.predicates[i])):
+    for index in sorted(range(len(columns.predicates)), key=lambda i: (rank(columns.predicates[i]), i)):
         value, mask = columns.values[:, index] & columns.mask[:, index], columns.mask[:, index]
         keys = [np.packbits(side).tobytes() + np.packbits(mask).tobytes() for side in (value, ~value & mask)]
         if keys[0] not in seen and keys[1] not in seen:
@@ -199,21 +203,29 @@ def distinct(columns: Columns) -> Columns:
     return columns.take(sorted(seen.values()))
 
 
-def rank(predicate: Predicate) -> tuple[int, tuple[str, ...]]:
-    """Sort key: simpler kinds first, then by name, so that a choice between equals is the same every night."""
-    return SIMPLICITY[predicate.kind], predicate.parts
+def rank(predicate: Predicate) -> tuple[int, int]:
+    """Sort key: simpler kinds first; of an argument, that it is missing before what it is, and that before its form."""
+    value = predicate.parts[-1] if predicate.kind == "argument" else ""
+    return SIMPLICITY[predicate.kind], _NO_VALUE.get(value, 3 if value.startswith("<") else 2)
+
+
+_NO_VALUE = {SHAPE_ABSENT: 0, SHAPE_EMPTY: 1}
 
 
 def _common_calls(view: View, min_support: int) -> list[str]:
+    """The calls that enough runs make, in the order in which runs first make them."""
     counts = {token[1]: view.count(token) for token in view.tokens if token[0] == CALL}
     common = sorted((call for call, n in counts.items() if n >= min_support), key=lambda call: (-counts[call], call))
-    return sorted(common[:MAX_CALLS])
+    place = {call: float(view.cell((CALL, call))[1].mean()) for call in common[:MAX_CALLS]}
+    return sorted(place, key=lambda call: (place[call], call))
 
 
 def _pairs(calls: Sequence[str]) -> list[Predicate]:
+    """Orders and missing checks; in the order of names, so that a pair has one name for good."""
+    named = sorted(calls)
     found = []
-    for i, one in enumerate(calls):
-        for j, two in enumerate(calls):
+    for i, one in enumerate(named):
+        for j, two in enumerate(named):
             if i < j:
                 found.append(Predicate("order", (one, two)))
             if i != j and is_consequential(two) and not is_consequential(one) and not _by_user(one, two):

@@ -31,7 +31,7 @@ def representatives(sample: Sample, features: Sequence[int], seen: Effects, unit
 
 def wordings(sample: Sample, features: Sequence[int], seen: Effects, units: Bools | None = None) -> list[Worded]:
     """Features grouped into findings: (the one that is kept, the other wordings of it), strongest first."""
-    waiting = sorted(features, key=lambda f: (seen.p[f], rank(sample.columns.predicates[f])))
+    waiting = sorted(features, key=lambda f: (seen.p[f], rank(sample.columns.predicates[f]), f))
     if not waiting:
         return []
     likeness = _Likeness(sample, waiting, units)
@@ -40,7 +40,7 @@ def wordings(sample: Sample, features: Sequence[int], seen: Effects, units: Bool
         strongest = waiting[0]
         alike = {f for f in waiting if f == strongest or likeness.same(strongest, f)}
         enough = [f for f in alike if _strength(seen, f) >= ABOUT_AS_STRONG * _strength(seen, strongest)]
-        kept = min(enough, key=lambda f: rank(sample.columns.predicates[f]))
+        kept = min(enough, key=lambda f: (rank(sample.columns.predicates[f]), f))
         left = [f for f in waiting if f != kept]
         explained = likeness.explained([f for f in left if f not in alike], kept)
         others = [f for f in left if f in alike or f in explained]

@@ -17,11 +17,11 @@ from storage.ids import keyed_hash
 from storage.ledger import Claim, add_steps, guard
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
-from storage.queries.evidence import open_candidates_citing
+from storage.queries.evidence import open_candidates_leaning
 from storage.queries.lineage import episodes_that_read, lineage_of_episodes, sessions_that_read
 from storage.queries.rules import VersionKey
 from storage.queries.runs import run_by_id, run_newest_of_key
-from storage.queries.taint import tainted_among, tainted_episode_ids
+from storage.queries.taint import tainted_among, tainted_episode_ids, tainted_versions
 from storage.runs import insert_run
 from storage.tables import Candidate, RuleVersion
 from storage.versions import move_versions, quarantine_descendants, restore_version
@@ -80,7 +80,7 @@ def preview(session: Session, namespace: str, rule_id: str) -> Preview:
         versions=sorted(keys),
         descendants=sorted(served),
         sessions=sorted(sessions_that_read(session, namespace, withdrawn)),
-        candidates=[row.id for row in open_candidates_citing(session, namespace, episodes)],
+        candidates=[row.id for row in open_candidates_leaning(session, namespace, episodes, withdrawn)],
         episodes=sorted(episodes),
     )
 
@@ -177,7 +177,8 @@ def _already(session: Session, namespace: str, rows: Sequence[RuleVersion]) -> R
 def _void_candidates(database: Database, claim: Claim, context: StepContext) -> list[str]:
     with database.read() as session:
         tainted = tainted_episode_ids(session, claim.namespace)
-        leaning = open_candidates_citing(session, claim.namespace, tainted)
+        withdrawn = tainted_versions(session, claim.namespace)
+        leaning = open_candidates_leaning(session, claim.namespace, tainted, withdrawn)
     return [candidate.id for candidate in leaning if _void(database, claim, context, candidate)]
 
 

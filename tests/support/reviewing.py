@@ -80,6 +80,8 @@ class Found:
     also: tuple[Predicate, ...] = ()
     promised: float = 0.6
     """The cautious end of what was seen on held-out groups."""
+    read: tuple[tuple[str, int], ...] = ()
+    """Rule versions that supporting runs had read, those beyond the cited ones too."""
 
 
 @dataclass
@@ -326,6 +328,7 @@ def statistics(found: Found) -> dict[str, Any]:
         "exceptions": list(found.exceptions),
         "agent_adjusted": {"verdict": "same", "agents": 2, "odds_ratio": 0.1},
         "also_worded": [predicate.canonical(FAMILY) for predicate in found.also],
+        "evidence": {"read": [list(key) for key in found.read]},
     }  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def resolve(
     keep: Annotated[str, typer.Option(help=f"What stands: {', '.join(KEEPS)}.")],
     reason: Reason,
     shown: Annotated[
-        str | None, typer.Option(help="`shown` of what you read; refused if a side changed since.")
+        str | None, typer.Option(help="The mark of what you read; refused if a side changed since.")
     ] = None,
     namespace: OptionalNamespace = None,
     json: JsonFlag = False,
@@ -123,7 +123,7 @@ def resolve(
 
     Examples:
       export SLOWWAVE_TOKEN=sw_…
-      slowwave conflicts resolve ID --keep right --reason "the move was done in March"
+      slowwave conflicts resolve ID --keep right --reason "the move is done"
     """
     if keep not in KEEPS:
         raise CommandFailed(f"There is no side {keep!r}.", f"Keep one of: {', '.join(KEEPS)}.", 2)

@@ -292,3 +292,24 @@ def test_a_rule_does_not_lean_on_the_runs_that_speak_against_it(desk: Desk) -> N
         assert rule_queries.ancestors_of(session, desk.namespace, [rule]) == set()
     desk.revoke(read[0])
     assert states(desk) == {"m1": "revoked", "pay": "active"}
+
+
+def test_a_rule_leans_on_what_its_uncited_runs_had_read(desk: Desk) -> None:
+    read = read_and_promote(desk, "m1", None)
+    runs = tried("pay", tasks=8)
+    found = Found(avoid("pay"), those_with(desk.record(*runs), "pay", runs), read=(read,))
+    rule = desk.promoted(found)
+    with desk.database.read() as session:
+        assert rule_queries.ancestors_of(session, desk.namespace, [rule]) == {read}
+    assert desk.revoke(read[0]).quarantined == [rule]
+
+
+def test_a_candidate_leans_on_what_its_uncited_runs_had_read(desk: Desk) -> None:
+    read = read_and_promote(desk, "m1", None)
+    runs = tried("pay", tasks=8)
+    desk.night(Found(avoid("pay"), those_with(desk.record(*runs), "pay", runs), read=(read,)))
+    waiting = desk.only()
+    with desk.database.read() as session:
+        assert preview(session, desk.namespace, read[0]).candidates == [waiting.id]
+    desk.repair(str(desk.revoke(read[0]).repair_run_id))
+    assert desk.candidates() == []

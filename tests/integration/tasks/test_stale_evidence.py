@@ -30,7 +30,7 @@ from worlds import generate
 
 SPACE = "demo/travel"
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
-EPISODES = 120
+EPISODES = 240
 
 
 @dataclass

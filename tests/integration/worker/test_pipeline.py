@@ -104,7 +104,7 @@ def test_a_night_goes_through_every_stage_in_order(
 ) -> None:
     run = completed_night(database, worker)
     assert [(stage, shard) for stage, shard, _ in script.calls if stage != "contrast"] == [
-        (stage, "") for stage in ("select", "cluster", "draft", "conflict", "verify", "stage")
+        (stage, "") for stage in ("select", "cluster", "draft", "conflict", "verify", "stage", "recheck")
     ]
     assert {shard for stage, shard, _ in script.calls if stage == "contrast"} == {"alpha", "beta"}
     assert pipeline.result_of(run) == {
@@ -175,7 +175,7 @@ def test_a_step_done_again_has_the_time_of_its_night(database: Database, namespa
 def test_progress_counts_up_to_the_whole_run(database: Database, namespace: str, worker: Worker) -> None:
     seen: list[pipeline.Progress] = []
     pipeline.drive(database, open_night(database).id, replace(worker, watch=seen.append))
-    assert (seen[-1].stage, seen[-1].state, seen[-1].closed, seen[-1].total) == ("stage", "done", 8, 8)
+    assert (seen[-1].stage, seen[-1].state, seen[-1].closed, seen[-1].total) == ("recheck", "done", 9, 9)
 
 
 # Claims
