@@ -6,7 +6,7 @@
 A stream is one namespace: three families of unlike size, tasks of unlike difficulty, agents of unlike skill, calls that
 go with the difficulty of a task and habits that go with an agent, sessions that arrive night by night and ever more of
 them. Outcomes are shuffled within tasks, so that no feature has an effect, and every night goes the pipeline's way:
-alpha of the night, its share of the family, the cross-fit on groups that arrived since the family's last look.
+alpha of the night, its share of the family, the cross-fit on groups that arrived since a feature's last look.
 
 Designs: ``plain``; ``correlated`` (features are wordings of few things); ``clustered`` (several episodes a session that
 succeed and act alike, one group each); ``growing`` (tasks appear over the year, so that families pass from splitting by
@@ -35,7 +35,7 @@ import numpy as np  # noqa: E402 - the path and the thread count above come firs
 from scipy import stats  # noqa: E402
 
 from tasks.contrast.analyse import Question, analyse  # noqa: E402
-from tasks.contrast.confirm import Trial, family_alpha, look, night_alpha  # noqa: E402
+from tasks.contrast.confirm import Trial, already_tested, family_alpha, look, night_alpha  # noqa: E402
 from tasks.contrast.features import Columns  # noqa: E402
 from tasks.contrast.predicate import Predicate  # noqa: E402
 from tasks.contrast.sample import Sample  # noqa: E402
@@ -137,21 +137,26 @@ def stream(
     """One namespace, night by night. With an effect outcomes are left as they are, else shuffled within tasks."""
     random = np.random.default_rng(seed)
     years = [_year(random, family, nights, design, effect) for family in families]
-    last_look = [-1] * len(years)
+    looked_at: list[dict[int, list[int]]] = [{} for _ in years]
     looked, looks, passed, confirmed = 0, 0, None, None
     found: list[int | None] = [None] * len(years)
     for night in range(nights):
-        tonight = [_until(year, night, last_look[i] if design != "peek" else -1) for i, year in enumerate(years)]
+        tonight = [_until(year, night) for year in years]
         informative = {str(i): int(one.informative_strata().sum()) for i, one in enumerate(tonight)}
         spent = False
         for i, one in enumerate(tonight):
             alpha = yearly if design == "peek" else night_alpha(yearly, looked)
             question = Question(f"null-{seed}", str(i), family_alpha(alpha, informative, str(i)))
+            arrived = years[i].night[: len(one.success)]
+            before = {} if design == "peek" else looked_at[i]
             trials = look(
-                one, alpha=question.alpha, salt=question.salt, q_level=question.q_level, min_strata=question.min_strata
-            )
+                one, alpha=question.alpha, salt=question.salt, q_level=question.q_level,
+                min_strata=question.min_strata, tested=already_tested(one, question.salt, arrived, before),
+            )  # fmt: skip
+            for trial in trials:
+                looked_at[i].setdefault(trial.feature, [-1] * 4)[trial.fold] = night
             if trials:
-                spent, looks, last_look[i] = True, looks + 1, night
+                spent, looks = True, looks + 1
             if any(trial.confirmed for trial in trials):
                 true = _confirms(one, question)
                 passed = night if passed is None else passed
@@ -173,14 +178,14 @@ def _confirms(sample: Sample, question: Question) -> bool:
     return any(finding.verdict == "confirmed" for finding in analyse(sample, question).findings)
 
 
-def _until(year: Arrived, night: int, last_look: int) -> Sample:
+def _until(year: Arrived, night: int) -> Sample:
     """What the family had by a night; units are in order of arrival, so this is a prefix."""
     whole = year.sample
     n = int(np.searchsorted(year.night, night, side="right"))
     columns = Columns(whole.columns.predicates, whole.columns.values[:n], whole.columns.mask[:n])
     return Sample(
         columns, whole.success[:n], whole.stratum[:n], whole.strata, whole.groups[:n], whole.agents[:n],
-        year.night[:n] > last_look,
+        whole.fresh[:n],
     )  # fmt: skip
 
 

@@ -235,6 +235,19 @@ def last_look_of_family(session: Session, namespace: str, family_id: str, but_ru
     return session.exec(statement).one()
 
 
+def last_looks(session: Session, namespace: str, but_run: str) -> dict[str, list[str]]:
+    """By predicate, the last other run that tested it on each of the four folds; empty for never."""
+    statement = (
+        select(Look.predicate_id, Look.fold, sa.func.max(col(Look.run_id)))
+        .where(Look.namespace == namespace, Look.run_id != but_run, col(Look.fold).between(0, 3))
+        .group_by(col(Look.predicate_id), col(Look.fold))
+    )
+    found: dict[str, list[str]] = {}
+    for predicate, fold, run in session.exec(statement):
+        found.setdefault(predicate, [""] * 4)[fold] = run
+    return found
+
+
 def looks_confirmed(session: Session, namespace: str, but_run: str) -> Sequence[Look]:
     """Confirmations of other runs, oldest first."""
     statement = select(Look).where(Look.namespace == namespace, Look.run_id != but_run, col(Look.confirmed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from tasks.contrast.agent import Adjusted, Crew, adjust
 from tasks.contrast.cmh import Effects, Floats, Tables, effects, odds_ratios
-from tasks.contrast.confirm import BY_GROUP, Trial, look, still_holds
+from tasks.contrast.confirm import BY_GROUP, Trial, already_tested, look, still_holds
 from tasks.contrast.fdr import q_values
-from tasks.contrast.predicate import Predicate, predicate_id
+from tasks.contrast.features import Bools
+from tasks.contrast.predicate import Direction, Predicate, predicate_id
 from tasks.contrast.redundancy import Worded, under, wordings
 from tasks.contrast.sample import Sample
 from tasks.contrast.scope import at_releases, fold_scopes
@@ -29,6 +31,7 @@ from tasks.contrast.verdict import (
     statement,
 )
 
+DIRECTIONS: tuple[Direction, ...] = ("do", "avoid")
 SUGGESTIVE_P = 0.05
 AGENT_P = 0.05
 """Shared by all strong features: so many adjusted effects are looked at, and some would pass by chance."""
@@ -54,8 +57,12 @@ class PastLook:
 
 @dataclass(frozen=True)
 class Question:
-    """Where the family is and how strict to be. ``past`` holds earlier confirmations by predicate id;
-    ``look_number`` counts the nights of the namespace that spent alpha, with this one."""
+    """Where the family is and how strict to be, and what earlier nights did.
+
+    ``past`` holds earlier confirmations by predicate id; ``looked`` the last run that tested a predicate on each of the
+    four folds, empty for never; ``arrived`` the run in which each unit's group was first seen. Run ids grow with time.
+    ``look_number`` counts the nights of the namespace that spent alpha, with this one.
+    """
 
     namespace: str
     family: str
@@ -64,6 +71,8 @@ class Question:
     min_strata: int = 8
     past: Mapping[str, Sequence[PastLook]] = field(default_factory=dict)
     look_number: int = 1
+    looked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    arrived: Sequence[str] = ()
 
     @property
     def salt(self) -> str:
@@ -102,8 +111,9 @@ def analyse(sample: Sample, question: Question) -> Analysis:
         return Analysis(0, _consequences(lengths, question), {}, {})
     screen = _screen(sample)
     trials = look(
-        sample, alpha=question.alpha, salt=question.salt, q_level=question.q_level, min_strata=question.min_strata
-    )
+        sample, alpha=question.alpha, salt=question.salt, q_level=question.q_level, min_strata=question.min_strata,
+        tested=_tested(sample, question),
+    )  # fmt: skip
     by_feature: dict[int, list[Trial]] = {}
     for trial in trials:
         by_feature.setdefault(trial.feature, []).append(trial)
@@ -114,6 +124,22 @@ def analyse(sample: Sample, question: Question) -> Analysis:
     sides = {identity[f]: -1 if screen.seen.excess[f] < 0 else 1 for f in by_feature}
     tests = int((screen.seen.variance > 0).sum())
     return Analysis(tests, findings, {identity[f]: tested for f, tested in by_feature.items()}, sides)
+
+
+def _tested(sample: Sample, question: Question) -> Bools | None:
+    """Where each feature was tested before, whichever direction it was then given."""
+    if not question.looked or not question.arrived:
+        return None
+    runs = sorted(set(question.arrived))
+    looked: dict[int, list[int]] = {}
+    for feature, predicate in enumerate(sample.columns.predicates):
+        for direction in DIRECTIONS:
+            identity = predicate_id(question.namespace, question.family, predicate.toward(direction))
+            for fold, run in enumerate(question.looked.get(identity, ())):
+                last = looked.setdefault(feature, [-1] * 2 * BY_GROUP)
+                last[fold] = max(last[fold], bisect_right(runs, run) - 1)
+    arrived = np.array([bisect_left(runs, run) for run in question.arrived], dtype=np.int64)
+    return already_tested(sample, question.salt, arrived, looked)
 
 
 def _screen(sample: Sample) -> _Screen:

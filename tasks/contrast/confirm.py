@@ -4,8 +4,8 @@ Two-fold cross-fit: what the groups of one fold suggest is tested on the groups 
 A feature that enough tasks say something of is split by task, so that a finding must hold on tasks it was not found on.
 One that lives in few tasks, or whose effect the suggesting groups see in few, is split by group and tested on those
 tasks: all of them might else lie in one fold, and it could never be tested. Which split a feature may go by depends on
-its margins alone, which the exact test conditions on; where its effect lies, on the suggesting fold. Every group that
-was there at an earlier look of the family may suggest, but is never tested on again.
+its margins alone, which the exact test conditions on; where its effect lies, on the suggesting fold. A feature is never
+tested twice on one group: a later look of it uses the groups that arrived since its last one.
 
 Error over a year. A test's p is exact given the margins (never the mid-p), Holm's step-down runs over what one fold
 suggested, the two splits share the look's alpha, each fold of a split has half of that, families of one night share the
@@ -18,16 +18,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tasks.contrast.cells import about_releases, by_release, by_task
-from tasks.contrast.cmh import Floats, odds_ratios, one_sided_p
+from tasks.contrast.cmh import Floats, Ints, odds_ratios, one_sided_p
 from tasks.contrast.features import Bools, Columns
 from tasks.contrast.sample import Sample
-from tasks.contrast.suggest import Plan, suggest_everywhere, suggest_locally
+from tasks.contrast.suggest import Fold, Plan, suggest_everywhere, suggest_locally
 
 BY_GROUP = 2
 """Folds are numbered 0 and 1 by task, and from here on by group."""
@@ -84,7 +84,7 @@ def _coin(salt: str, name: str) -> bool:
 
 def splits(sample: Sample, salt: str, min_strata: int) -> list[Split]:
     """How evidence is cut in two: by task and, for what lives in few tasks, by group."""
-    informative = sample.tables(sample.fresh).informative
+    informative = sample.tables().informative
     side = folds(sample.strata, salt)
     a_side = np.minimum(informative[side].sum(0), informative[~side].sum(0))
     by_task = (informative.sum(0) >= min_strata) & (a_side >= LEAST_A_SIDE)
@@ -96,36 +96,59 @@ def splits(sample: Sample, salt: str, min_strata: int) -> list[Split]:
     return found
 
 
-def look(sample: Sample, *, alpha: float, salt: str, q_level: float, min_strata: int) -> list[Trial]:
-    """Test on each fold what the other suggests, where the test has a fair chance; [] costs no alpha."""
-    if not sample.columns.predicates or alpha <= 0 or not sample.fresh.any():
+def look(
+    sample: Sample, *, alpha: float, salt: str, q_level: float, min_strata: int, tested: Bools | None = None
+) -> list[Trial]:
+    """Test on each fold what the other suggests, where the test has a fair chance; [] costs no alpha.
+
+    Args:
+        tested: shape (units, features), where a feature was tested on a unit at an earlier look; nowhere if absent.
+    """
+    if not sample.columns.predicates or alpha <= 0:
         return []
+    before = np.zeros_like(sample.columns.mask) if tested is None else tested
     cut = splits(sample, salt, min_strata)
     trials: list[Trial] = []
     for split in cut:
         level, suggest = alpha / len(cut) / 2, suggest_everywhere if split.by_task else suggest_locally
         for side in (False, True):
-            testing = sample.fresh & (split.fold == side)
-            plan = suggest(sample, testing, level, q_level, split.whole)
-            trials += _test(sample, testing, plan, int(side) + (0 if split.by_task else BY_GROUP), level)
+            fold = Fold(split.fold == side, before)
+            plan = suggest(sample, fold, level, q_level, split.whole)
+            trials += _test(sample, fold, plan, int(side) + (0 if split.by_task else BY_GROUP), level)
     return trials
 
 
-def _test(sample: Sample, testing: Bools, plan: Plan, fold: int, alpha: float) -> list[Trial]:
+def already_tested(sample: Sample, salt: str, arrived: Ints, looked: Mapping[int, Sequence[int]]) -> Bools:
+    """Where each feature was tested before, shape (units, features).
+
+    Args:
+        arrived: the night on which each unit's group was first seen, as a number that grows with time.
+        looked: by feature, the last night on which it was tested on each of the four folds; -1 for never.
+    """
+    found = np.zeros_like(sample.columns.mask)
+    by_task = folds(sample.strata, salt)[sample.stratum].astype(np.int64)
+    by_group = folds(sample.groups, salt).astype(np.int64) + BY_GROUP
+    for feature, nights in looked.items():
+        last = np.asarray(nights)
+        found[:, feature] = (arrived <= last[by_task]) | (arrived <= last[by_group])
+    return found
+
+
+def _test(sample: Sample, fold: Fold, plan: Plan, number: int, alpha: float) -> list[Trial]:
     """Every test on the cells that it was suggested for."""
     if not plan.features:
         return []
     columns, cells = sample.columns.take(plan.features), plan.cells
-    where = columns.mask & plan.where[cells.of]
-    tables = cells.tables(sample.with_columns(Columns(columns.predicates, columns.values & where, where)), testing)
+    where = columns.mask & plan.where[cells.of] & ~fold.tested[:, plan.features]
+    tables = cells.tables(sample.with_columns(Columns(columns.predicates, columns.values & where, where)), fold.units)
     ratio, low, high = odds_ratios(tables)
     p = np.array([one_sided_p(tables.feature(i), side) for i, side in enumerate(plan.sides)])
     levels = holm_levels(p, alpha)
     informative = cells.spread(tables.informative, about_releases(columns))
-    rested = testing[:, None] & where & informative[cells.of]
+    rested = fold.units[:, None] & where & informative[cells.of]
     return [
         Trial(
-            feature=f, fold=fold, side=plan.sides[i], p_value=float(p[i]), alpha=float(levels[i]),
+            feature=f, fold=number, side=plan.sides[i], p_value=float(p[i]), alpha=float(levels[i]),
             confirmed=bool(p[i] <= levels[i]), odds_ratio=float(ratio[i]), low=float(low[i]), high=float(high[i]),
             strata=len(np.unique(sample.stratum[rested[:, i]])),
             groups=tuple(sample.groups[row] for row in np.flatnonzero(rested[:, i]).tolist()),

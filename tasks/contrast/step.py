@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,44 +39,37 @@ FEW_OBSERVATIONS = 20
 Shown = tuple[Observation, InferenceObservation]
 
 
-@dataclass(frozen=True)
-class _History:
-    """What earlier nights spent and confirmed."""
-
-    question: Question
-    last_look: str | None
-
-
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
     """Contrast the family named by the claim's shard."""
     if claim.shard == EVERYWHERE:
         return recover(database, claim, context)
-    history = _history(database, claim, context)
+    question = _question(database, claim, context)
     family = load_family(database, claim.namespace, claim.shard, context.settings, claim)
-    units = build_units(family.runs, family.table, salt=history.question.salt, last_look=history.last_look)
+    units = build_units(family.runs, family.table, salt=question.salt, last_look=None)
     units = replace(units, sample=without_kin(units.sample, units.runs, family.reads, family.promoted))
-    analysis = analyse(units.sample, history.question)
-    _save(database, claim, context, units, family, analysis, history.question)
+    question = replace(question, arrived=units.arrived)
+    analysis = analyse(units.sample, question)
+    _save(database, claim, context, units, family, analysis, question)
     return _result(analysis, units, family)
 
 
-def _history(database: Database, claim: Claim, context: StepContext) -> _History:
+def _question(database: Database, claim: Claim, context: StepContext) -> Question:
+    """What is asked of the family, with what earlier nights spent and confirmed."""
     settings = context.settings
     with database.read() as session:
         families = queries.families_tested(session, claim.run_id) | {claim.shard}
         informative = with_recoveries(queries.informative_tasks(session, claim.namespace, families), families)
         nights = queries.nights_that_looked(session, claim.namespace, claim.run_id)
         confirmed = queries.looks_confirmed(session, claim.namespace, claim.run_id)
-        last_look = queries.last_look_of_family(session, claim.namespace, claim.shard, claim.run_id)
+        looked = queries.last_looks(session, claim.namespace, claim.run_id)
     past: dict[str, list[PastLook]] = {}
     for look in confirmed:
         one = PastLook(look.fold, look.p_value, look.alpha, look.odds_ratio, tuple(look.groups))
         past.setdefault(look.predicate_id, []).append(one)
     alpha = family_alpha(night_alpha(settings.yearly_alpha, nights), informative, claim.shard)
-    question = Question(
-        claim.namespace, claim.shard, alpha, settings.q_level, settings.min_confirm_strata, past, nights + 1
+    return Question(
+        claim.namespace, claim.shard, alpha, settings.q_level, settings.min_confirm_strata, past, nights + 1, looked
     )
-    return _History(question, last_look)
 
 
 def _save(

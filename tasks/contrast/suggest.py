@@ -33,6 +33,14 @@ SEEN_Z = (1.0, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
+class Fold:
+    """What may be tested on: ``units``, but for a feature not those it was ``tested`` on before (units, features)."""
+
+    units: Bools
+    tested: Bools
+
+
+@dataclass(frozen=True)
 class Plan:
     """Features with the side expected, in order of promise; ``where`` (cells, features) is what to test each on."""
 
@@ -51,37 +59,35 @@ class _Seen:
     promise: Floats
 
 
-def suggest_everywhere(sample: Sample, testing: Bools, alpha: float, q_level: float, asked: Bools) -> Plan:
-    """What the units outside ``testing`` suggest of features as a whole, as far as a test has a fair chance.
+def suggest_everywhere(sample: Sample, fold: Fold, alpha: float, q_level: float, asked: Bools) -> Plan:
+    """What the units outside a fold suggest of features as a whole, as far as a test has a fair chance.
 
     Args:
         alpha: the level that all tests of the plan share.
         asked: by feature, whether it may be suggested.
     """
     cells = by_task(sample)
-    seen = _everywhere(sample, testing, cells, cells.tables(sample, ~testing))
-    return _plan(sample, testing, alpha, q_level, asked, seen, cells)
+    seen = _everywhere(sample, fold, cells, cells.tables(sample, ~fold.units))
+    return _plan(sample, fold, alpha, q_level, asked, seen, cells)
 
 
-def suggest_locally(sample: Sample, testing: Bools, alpha: float, q_level: float, whole: Bools) -> Plan:
+def suggest_locally(sample: Sample, fold: Fold, alpha: float, q_level: float, whole: Bools) -> Plan:
     """The same, of features in those tasks, or tasks at a release, where their effect is seen.
 
     Args:
         whole: by feature, whether it may also be suggested as a whole; it is, where that promises more.
     """
-    cells = by_release(sample, ~testing)
-    tables = cells.tables(sample, ~testing)
-    everywhere = _everywhere(sample, testing, cells, tables)
-    locally = _locally(sample, testing, cells, tables)
+    cells = by_release(sample, ~fold.units)
+    tables = cells.tables(sample, ~fold.units)
+    everywhere = _everywhere(sample, fold, cells, tables)
+    locally = _locally(sample, fold, cells, tables)
     asked = whole | (locally.promise > everywhere.promise)
-    return _plan(sample, testing, alpha, q_level, asked, _better(locally, everywhere), cells)
+    return _plan(sample, fold, alpha, q_level, asked, _better(locally, everywhere), cells)
 
 
-def _plan(
-    sample: Sample, testing: Bools, alpha: float, q_level: float, asked: Bools, seen: _Seen, cells: Cells
-) -> Plan:
+def _plan(sample: Sample, fold: Fold, alpha: float, q_level: float, asked: Bools, seen: _Seen, cells: Cells) -> Plan:
     allowed = asked & (seen.effects.variance > 0) & seen.where.any(0)
-    chosen = _suggested(sample, ~testing, seen.effects, allowed, q_level)
+    chosen = _suggested(sample, ~fold.units, seen.effects, allowed, q_level)
     chosen = sorted(chosen, key=lambda f: (-seen.promise[f], f))
     power = [stats.norm.sf(stats.norm.isf(alpha / (rank + 1)) - seen.promise[f]) for rank, f in enumerate(chosen)]
     if max(power, default=0.0) < FAIR_POWER:
@@ -101,13 +107,13 @@ def _suggested(sample: Sample, units: Bools, seen: Effects, allowed: Bools, q_le
     return [f for place, f in enumerate(kept) if place < AT_LEAST or q[f] <= q_level][:AT_MOST]
 
 
-def _everywhere(sample: Sample, testing: Bools, cells: Cells, tables: Tables) -> _Seen:
+def _everywhere(sample: Sample, fold: Fold, cells: Cells, tables: Tables) -> _Seen:
     seen = effects(tables)
     where = np.ones(tables.informative.shape, dtype=bool)
-    return _Seen(seen, where, _promise(sample, testing, cells, np.abs(seen.excess), seen.variance, where))
+    return _Seen(seen, where, _promise(sample, fold, cells, np.abs(seen.excess), seen.variance, where))
 
 
-def _locally(sample: Sample, testing: Bools, cells: Cells, tables: Tables) -> _Seen:
+def _locally(sample: Sample, fold: Fold, cells: Cells, tables: Tables) -> _Seen:
     """The effect of each feature in the cells that show it, on the side that shows more.
 
     Whether there is any is judged by the sum of squares of the cells' z on one side; a Gamma law with the mean and
@@ -129,7 +135,7 @@ def _locally(sample: Sample, testing: Bools, cells: Cells, tables: Tables) -> _S
         found = Effects(nothing, nothing, nothing, p, where.sum(0), information, shown)
         where = cells.spread(where, about_releases(sample.columns))
         damped = np.maximum(np.abs(shown) - luck, 0.0)
-        one = _Seen(found, where, _promise(sample, testing, cells, damped, information, where))
+        one = _Seen(found, where, _promise(sample, fold, cells, damped, information, where))
         best = one if best is None else _better(one, best)
     assert best is not None
     return best
@@ -148,13 +154,15 @@ def _better(one: _Seen, other: _Seen) -> _Seen:
     return _Seen(mixed, np.where(worth, one.where, other.where), np.where(worth, one.promise, other.promise))
 
 
-def _promise(sample: Sample, testing: Bools, cells: Cells, excess: Floats, variance: Floats, where: Bools) -> Floats:
+def _promise(sample: Sample, fold: Fold, cells: Cells, excess: Floats, variance: Floats, where: Bools) -> Floats:
     """How far from chance each test is expected to fall: the effect seen, shrunk, times the information to come.
 
     Of the testing fold only the outcomes enter; how common a feature is there is taken from the other fold.
     """
-    to_come = _outcome_information(sample, testing, cells) @ where
-    so_far = np.maximum(_outcome_information(sample, ~testing, cells) @ where, 1e-9)
+    to_come = _outcome_information(sample, fold.units, cells) @ where
+    for f in np.flatnonzero(fold.tested.any(0)).tolist():
+        to_come[f] = _outcome_information(sample, fold.units & ~fold.tested[:, f], cells) @ where[:, f]
+    so_far = np.maximum(_outcome_information(sample, ~fold.units, cells) @ where, 1e-9)
     promise: Floats = excess / (variance + SHRINK) * np.sqrt(to_come * variance / so_far)
     return promise
 

@@ -40,12 +40,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Units:
-    """The units, their facts, and the sample made of them, row by row; ``groups`` covers every episode."""
+    """The units, their facts, and the sample made of them, row by row; ``groups`` covers every episode.
+
+    ``arrived`` is the run in which each unit's group was first seen.
+    """
 
     runs: list[Run]
     table: FactsTable
     sample: Sample
     groups: dict[str, str]
+    arrived: list[str]
     dropped_by_cap: int
 
 
@@ -62,7 +66,7 @@ def build_units(
     Args:
         runs: every episode, in the order of arrival. The first of a group whose outcome decides stands for the group.
         table: the facts of these episodes, in the same order.
-        last_look: the run that last spent alpha on this family; groups it could see are not fresh.
+        last_look: the run that last spent alpha on what is asked; groups it could see are not fresh.
         predicates: the features to make; all that have support if absent.
     """
     groups = group_ids([run.record for run in runs])
@@ -81,7 +85,7 @@ def build_units(
     fresh = np.array([last_look is None or seen_first[group] > last_look for group in owners], dtype=bool)
     columns = distinct(build_columns(facts, MIN_SUPPORT)) if predicates is None else columns_of(facts, predicates)
     sample = _sample(units, columns, [names[index] for index in rows], owners, fresh)
-    return Units(units, facts, sample, groups, len(first) - len(rows))
+    return Units(units, facts, sample, groups, [seen_first[group] for group in owners], len(first) - len(rows))
 
 
 def columns_of(table: FactsTable, predicates: Sequence[Predicate]) -> Columns:

@@ -71,7 +71,7 @@ def compared_retries(retries: Retries) -> Compared:
     mask = columns.mask[:, 0] & ~retries.echo
     column = Columns(columns.predicates, (columns.values[:, 0] & mask)[:, None], mask[:, None])
     sample = retries.trials.sample.with_columns(column)
-    nobody = Units([], joined([]), sample, {}, 0)
+    nobody = Units([], joined([]), sample, {}, [], 0)
     return Compared(columns.predicates[0].toward("do"), nobody, sample, shows, retries.echo)
 
 

@@ -10,13 +10,14 @@ from tasks.contrast.agent import adjust
 from tasks.contrast.analyse import Analysis, PastLook, Question, analyse
 from tasks.contrast.cmh import effects
 from tasks.contrast.features import Columns
-from tasks.contrast.predicate import Predicate
+from tasks.contrast.predicate import Predicate, predicate_id
 from tasks.contrast.redundancy import wordings
 from tasks.contrast.sample import Sample
 from tasks.contrast.verdict import Finding, Stratum, exceptions
 
 Make = Callable[..., Sample]
 QUESTION = Question("lab", "fam", alpha=0.03)
+PLANTED = Predicate("call-present", ("call_00",))
 
 
 def by_call(analysis: Analysis) -> Mapping[str, Finding]:
@@ -123,18 +124,28 @@ def test_after_as_much_more_as_was_asked_for_most_are_confirmed(sample: Make) ->
     assert sum(finding.verdict == "confirmed" for finding in later) >= 0.6 * len(later)
 
 
-def test_an_earlier_confirmation_stands_while_its_groups_do(sample: Make, part: Make) -> None:
+def test_an_earlier_confirmation_stands_while_its_groups_do(sample: Make) -> None:
     whole = sample(11, effect=3.0)
-    first = by_call(analyse(whole, QUESTION))["call_00"]
-    trials = analyse(whole, QUESTION).trials[first.predicate_id]
+    units = len(whole.success)
+    seen = analyse(whole, QUESTION)
+    first = by_call(seen)["call_00"]
+    trials = seen.trials[first.predicate_id]
     past = {first.predicate_id: [PastLook(t.fold, t.p_value, t.alpha, None, t.groups) for t in trials if t.confirmed]}
-    everyone = np.ones(len(whole.success), bool)
-    nothing_new = part(whole, everyone, ~everyone)
-    later = by_call(analyse(nothing_new, replace(QUESTION, past=past)))["call_00"]
+    nothing_new = replace(QUESTION, arrived=["run-1"] * units, looked={one: ["run-1"] * 4 for one in seen.trials})
+    later = by_call(analyse(whole, replace(nothing_new, past=past)))["call_00"]
     assert later.verdict == "confirmed"
     assert later.held_out is not None
     assert later.held_out.earlier
-    assert by_call(analyse(nothing_new, QUESTION))["call_00"].verdict == "unconfirmed"
+    assert by_call(analyse(whole, nothing_new))["call_00"].verdict == "unconfirmed"
+
+
+def test_a_look_counts_for_a_feature_whichever_direction_it_was_given(sample: Make) -> None:
+    whole = sample(11, effect=3.0)
+    seen = analyse(whole, QUESTION)
+    turned = {predicate_id("lab", "fam", PLANTED.toward("do")): ["run-1"] * 4}
+    again = analyse(whole, replace(QUESTION, arrived=["run-1"] * len(whole.success), looked=turned))
+    assert by_call(seen)["call_00"].predicate_id in seen.trials
+    assert by_call(seen)["call_00"].predicate_id not in again.trials
 
 
 def test_the_order_of_units_does_not_matter(sample: Make) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tasks.contrast.confirm import (
     BY_GROUP,
     Trial,
+    already_tested,
     family_alpha,
     folds,
     holm_levels,
@@ -108,18 +109,35 @@ def test_the_same_sign_alone_confirms_nothing(sample: Make) -> None:
     assert not any(trial.confirmed for trial in trials)
 
 
-def test_a_later_look_uses_only_groups_that_arrived_since(sample: Make, part: Make) -> None:
+def test_a_feature_is_never_tested_twice_on_one_group(sample: Make) -> None:
     whole = sample(5, effect=3.0, runs=16)
-    everyone, fresh = np.ones(len(whole.success), bool), np.arange(len(whole.success)) % 2 == 0
-    trials = look(part(whole, everyone, fresh), alpha=0.03, salt="s", **STRICT)
-    assert trials
-    assert all(fresh[int(group[1:])] for trial in trials for group in trial.groups)
+    tested = np.zeros_like(whole.columns.mask)
+    tested[::2, 0] = True
+    trials = look(whole, alpha=0.03, salt="s", **STRICT, tested=tested)
+    again = [trial for trial in trials if trial.feature == 0]
+    assert again
+    assert not any(tested[int(group[1:]), 0] for trial in again for group in trial.groups)
 
 
-def test_nothing_new_is_no_look(sample: Make, part: Make) -> None:
+def test_what_was_tested_everywhere_is_not_looked_at_again(sample: Make) -> None:
     whole = sample(5, effect=3.0)
-    everyone = np.ones(len(whole.success), bool)
-    assert look(part(whole, everyone, ~everyone), alpha=0.03, salt="s", **STRICT) == []
+    assert look(whole, alpha=0.03, salt="s", **STRICT, tested=np.ones_like(whole.columns.mask)) == []
+
+
+def test_a_look_at_one_feature_leaves_the_groups_fresh_for_another(sample: Make) -> None:
+    whole = sample(5, effect=3.0)
+    tested = np.ones_like(whole.columns.mask)
+    tested[:, 0] = False
+    assert {trial.feature for trial in look(whole, alpha=0.03, salt="s", **STRICT, tested=tested)} == {0}
+
+
+def test_a_group_was_tested_on_where_a_look_of_its_fold_could_see_it(sample: Make) -> None:
+    whole = sample(6)
+    arrived = np.arange(len(whole.success)) % 3
+    by_task = folds(whole.strata, "s")[whole.stratum]
+    before = already_tested(whole, "s", arrived, {2: (1, -1, -1, -1)})
+    assert (before[:, 2] == (~by_task & (arrived <= 1))).all()
+    assert not np.delete(before, 2, axis=1).any()
 
 
 def test_a_hopeless_test_is_not_made_and_so_costs_nothing(sample: Make) -> None:
@@ -153,14 +171,18 @@ def _stream(whole: Sample, part: Make, seed: int) -> bool:
     random = np.random.default_rng(seed)
     null = whole.shuffled(random)
     arrives = random.integers(0, 5, len(null.success))
-    last_look, looks = -1, 0
+    looked: dict[int, list[int]] = {}
+    looks = 0
     for night in range(5):
-        now = part(null, arrives <= night, arrives > last_look)
-        trials = look(now, alpha=night_alpha(0.05, looks), salt=str(seed), **STRICT)
+        here = arrives <= night
+        now = part(null, here, np.ones(len(here), bool))
+        tested = already_tested(now, str(seed), arrives[here], looked)
+        trials = look(now, alpha=night_alpha(0.05, looks), salt=str(seed), **STRICT, tested=tested)
         if any(trial.confirmed for trial in trials):
             return True
-        if trials:
-            last_look, looks = night, looks + 1
+        for trial in trials:
+            looked.setdefault(trial.feature, [-1] * 4)[trial.fold] = night
+        looks += bool(trials)
     return False
 
 
