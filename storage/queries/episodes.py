@@ -13,6 +13,10 @@ from storage.tables import DeadLetter, Episode, FollowedFile, Namespace
 
 _TABLE = Episode.__table__  # type: ignore[attr-defined]
 
+# As the index of current records has it: SQLite would not see that ``is_current = 1`` is what the index is limited to,
+# and would look through the whole namespace for every batch.
+_IS_CURRENT = sa.text("episode.is_current")
+
 
 def namespace(session: Session, path: str) -> Namespace | None:
     """The partition, or None before anything was ingested into it."""
@@ -68,7 +72,7 @@ def current_of_scopes(session: Session, namespace: str, importer: str, scopes: C
     for start in range(0, len(wanted), 500):
         statement = select(Episode.id).where(
             col(Episode.namespace) == namespace,
-            col(Episode.is_current),
+            _IS_CURRENT,
             col(Episode.importer) == importer,
             col(Episode.source_id).is_not(None),
             col(Episode.source_scope).in_(wanted[start : start + 500]),
@@ -99,7 +103,7 @@ def related(
     by_hash = _TABLE.c.source_hash.in_(hashes)
     by_run = sa.and_(_TABLE.c.is_current, _TABLE.c.fingerprint.in_(fingerprints))
     by_source = sa.and_(
-        _TABLE.c.is_current,
+        _IS_CURRENT,
         _TABLE.c.importer == importer,
         _TABLE.c.source_scope == source_scope,
         _TABLE.c.source_id.in_(source_ids),
