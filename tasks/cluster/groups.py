@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-from sklearn.metrics import silhouette_score
 
 from storage.ids import content_hash
 from tasks.cluster.text import normalised
@@ -124,6 +123,9 @@ def _widest(rows: Floats) -> float:
     """The distance at which a cut of the first block leaves the widest silhouette; the closest of equals."""
     if len(rows) < FEW:
         return FAR
+    # Imported where it is used: a night without new tasks needs none of it, and it takes over a second.
+    from sklearn.metrics import silhouette_score
+
     far = _distances(rows[:BLOCK])
     tree = linkage(squareform(far, checks=False), "average")
     best, widest = FAR, -1.0

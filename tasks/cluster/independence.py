@@ -58,14 +58,27 @@ class Record:
 
 
 def group_ids(records: Sequence[Record]) -> dict[str, str]:
-    """The group of every record, given in the order of arrival. A group is named after its first member."""
+    """The group of every record, given in the order of arrival. A group is named after its first member.
+
+    What is grouped already stays together under its name, and costs next to nothing.
+    """
     parent = list(range(len(records)))
+    by_group: dict[str, int] = {}
+    for index, record in enumerate(records):
+        if record.group is not None:
+            parent[index] = by_group.setdefault(record.group, index)
     for one, two in _links(records):
         _join(parent, one, two)
-    return {
-        record.episode_id: "g" + content_hash(records[_root(parent, index)].episode_id, 15)
-        for index, record in enumerate(records)
-    }
+    names: dict[int, str] = {}
+    found = {}
+    for index, record in enumerate(records):
+        root = _root(parent, index)
+        name = names.get(root)
+        if name is None:
+            first = records[root]
+            name = names[root] = first.group or "g" + content_hash(first.episode_id, 15)
+        found[record.episode_id] = name
+    return found
 
 
 def trace_text(episode: Episode) -> str:
@@ -126,32 +139,41 @@ def _likeness(left: Sketch, right: Sketch) -> npt.NDArray[np.float64]:
 
 
 def _links(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
+    """Pairs that are one piece of evidence; of records that are grouped already only those with a new one."""
     by_session: dict[str, int] = {}
-    by_name: dict[str, int] = {}
-    by_group: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.session is not None:
-            yield by_session.setdefault(record.session, index), index
-        if record.group is not None:
-            yield by_group.setdefault(record.group, index), index
+            first = by_session.setdefault(record.session, index)
+            if record.group is None or records[first].group is None:
+                yield first, index
+    yield from _retries(records)
+    yield from _near_duplicates(records)
+
+
+def _retries(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
+    if all(record.retry_of is None for record in records):
+        return
+    by_name: dict[str, int] = {}
+    for index, record in enumerate(records):
         for name in record.names:
             by_name.setdefault(name, index)
     for index, record in enumerate(records):
         if record.retry_of is not None and record.retry_of in by_name:
             yield by_name[record.retry_of], index
-    yield from _near_duplicates(records)
 
 
 def _near_duplicates(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
     """Pairs of near-duplicates that are no trials of each other; of known records only with a new one."""
-    if not records or all(record.group is not None for record in records):
+    new = np.array([record.group is None for record in records], dtype=bool)
+    if not new.any():
         return
     sketches = np.stack([record.sketch for record in records])
-    facts = _TrialFacts.of(records)
-    met = np.unique(np.concatenate([_sharing(sketches, band, facts.new) for band in range(0, SLOTS, BAND)]), axis=0)
+    met = np.unique(np.concatenate([_sharing(sketches, band, new) for band in range(0, SLOTS, BAND)]), axis=0)
+    rows = np.unique(met)
+    facts = _TrialFacts.of([records[row] for row in rows.tolist()])
     for start in range(0, len(met), PAIRS):
         one, two = met[start : start + PAIRS].T
-        rest = ~facts.are_trials(one, two)
+        rest = ~facts.are_trials(np.searchsorted(rows, one), np.searchsorted(rows, two))
         one, two = one[rest], two[rest]
         alike = _likeness(sketches[one], sketches[two]) >= NEAR
         yield from zip(one[alike].tolist(), two[alike].tolist(), strict=True)
@@ -161,14 +183,13 @@ def _sharing(sketches: Sketch, band: int, new: npt.NDArray[np.bool_]) -> npt.NDA
     """Pairs (earlier, later) whose sketches agree in a band, shape (pairs, 2); one of each pair is new."""
     halves = np.ascontiguousarray(sketches[:, band : band + BAND]).view(np.uint64).reshape(len(sketches), -1)
     key = _mixed(_mixed(halves[:, 0]) + halves[:, 1] * GOLDEN)
-    order = np.argsort(key, kind="stable")
+    asked = np.flatnonzero(np.isin(key, key[new]))
+    order = asked[np.argsort(key[asked], kind="stable")]
     starts = np.flatnonzero(np.r_[True, key[order][1:] != key[order][:-1]])
     sizes = np.diff(np.r_[starts, len(order)])
     found = [np.zeros((0, 2), np.int64)]
     for start, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
         members = order[start : start + size]
-        if not new[members].any():
-            continue
         first = members[:BUCKET]
         pairs = np.stack(np.broadcast_arrays(first[:, None], members[None, :]), -1).reshape(-1, 2)
         pairs = pairs[pairs[:, 0] < pairs[:, 1]]
@@ -183,14 +204,12 @@ class _TrialFacts:
     task: npt.NDArray[np.int64]
     session: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
-    new: npt.NDArray[np.bool_]
 
     @staticmethod
     def of(records: Sequence[Record]) -> _TrialFacts:
         return _TrialFacts(
             _codes(record.task for record in records), _codes(record.session for record in records),
             np.array([NAT if r.started_at is None else int(r.started_at.timestamp() * 1e6) for r in records], np.int64),
-            np.array([record.group is None for record in records], bool),
         )  # fmt: skip
 
     def are_trials(self, one: npt.NDArray[np.int64], two: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

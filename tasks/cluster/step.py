@@ -112,7 +112,8 @@ def _cluster(database: Database, claim: Claim, context: StepContext, placed: _So
     before = [groups.Task(task.id, task.texts[0] if task.texts else "", task.cluster) for task in placed.tasks.values()]
     vectors = _vectors(database, claim, context, before)
     assigned = groups.assign(placed.family, before, vectors)
-    absorbed = groups.merges([task for task in before if task.cluster], vectors) if len(before) > len(old) else {}
+    grew = any(not task.cluster for task in before)
+    absorbed = groups.merges([task for task in before if task.cluster], vectors) if grew else {}
     for task in placed.tasks.values():
         task.cluster = absorbed.get(assigned[task.id], assigned[task.id])
     new = {str(task.cluster) for task in placed.tasks.values()} - old

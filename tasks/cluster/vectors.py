@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from tasks.cluster.text import normalised, parted
 
@@ -25,6 +23,9 @@ class TextSpace:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
+        # Imported where it is used: a night without new tasks needs none of it, and it takes over a second.
+        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
         counts = HashingVectorizer(
             analyzer="char", ngram_range=(2, 4), n_features=BUCKETS, alternate_sign=False, norm=None, dtype=np.float32
         ).transform([parted(normalised(text)[:LONGEST]) or " " for text in texts])
@@ -58,6 +59,8 @@ def _reduced(weighed: sparse.csr_matrix) -> npt.NDArray[np.float64]:
         # So few texts that the reduced space would be the texts themselves.
         dense = np.asarray(weighed @ weighed.T.toarray()) if weighed.shape[0] > 1 else np.ones((1, 1))
         return _half_kernel(dense)
+    from sklearn.decomposition import TruncatedSVD
+
     dense = TruncatedSVD(size, random_state=0, algorithm="randomized").fit_transform(weighed)
     dense = dense.astype(np.float64)
     return np.asarray(dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12))

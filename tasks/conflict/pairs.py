@@ -9,8 +9,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from sklearn.feature_extraction.text import TfidfVectorizer
-
 from tasks.conflict.claims import Claim, ConflictKind, Found, compare, may_meet, same_finding
 from tasks.conflict.judge import Judge, Judgement, NoJudge
 
@@ -76,6 +74,9 @@ def _alike(mine: Sequence[Claim], everyone: Sequence[Claim]) -> Iterator[tuple[s
     right = [claim for claim in everyone if claim.text]
     if not left or all(claim.demands for claim in right):
         return
+    # Imported where it is used: most nights have no such pair, and it takes over a second.
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     rows = TfidfVectorizer(analyzer="char", ngram_range=(2, 3), sublinear_tf=True, preprocessor=_normal).fit_transform(
         [claim.text for claim in right]
     )

@@ -159,6 +159,17 @@ def _value(value: Any) -> str:
     return "<other>"
 
 
+def _kind(letter: str) -> str:
+    if letter.isdigit():
+        return "9"
+    return letter if not letter.isalpha() else "A" if letter.isupper() else "a"
+
+
+_ASCII_KINDS = {code: _kind(chr(code)) for code in range(128)}
+_WORDS_ONLY = re.compile(r"[Aa\s]*")
+_RUNS = re.compile(r"([9Aa])\1{4,}")
+
+
 def shape_of(text: str) -> str:
     """How a short text is written: digits as 9, letters as a or A (of any script), marks as they are.
 
@@ -167,10 +178,10 @@ def shape_of(text: str) -> str:
     """
     if not text or len(text) > VALUE_LENGTH:
         return ""
-    kinds = "".join("9" if c.isdigit() else ("A" if c.isupper() else "a") if c.isalpha() else c for c in text)
-    if not any(c == "9" or not (c.isalpha() or c.isspace()) for c in kinds):
+    kinds = text.translate(_ASCII_KINDS) if text.isascii() else "".join(map(_kind, text))
+    if _WORDS_ONLY.fullmatch(kinds):
         return ""
-    shortened = re.sub(r"([9Aa])\1{4,}", r"\1…", kinds)
+    shortened = _RUNS.sub(r"\1…", kinds)
     return f"<{shortened}>"
 
 

@@ -18,7 +18,7 @@ from tasks.contrast.sample import Sample
 SAME = 0.9
 ABOUT_AS_STRONG = 0.7
 GONE_P = 0.05
-MOST_UNITS = 12_000
+MOST_UNITS = 6_000
 
 Worded = tuple[int, list[int]]
 """A finding's feature, and the features that only reword it."""
@@ -74,7 +74,7 @@ class _Likeness:
     """How some columns relate, over ``units`` or all: which are nearly one, and which one explains another away.
 
     Looked at on at most ``MOST_UNITS`` units, every so many-th by stratum: whether two columns say the same shows on
-    10,000 runs as well as on 100,000.
+    6,000 runs as well as on 100,000.
     """
 
     def __init__(self, sample: Sample, features: Sequence[int], units: Bools | None) -> None:

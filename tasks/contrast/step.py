@@ -6,7 +6,7 @@ One shard is one family. A step done again after a crash removes what its first 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,10 @@ from storage.queries import consolidation as queries
 from storage.tables import Inference, InferenceObservation, Look, Observation
 from tasks.context import StepContext
 from tasks.contrast.analyse import Analysis, PastLook, Question, analyse
+from tasks.contrast.cmh import Ints
 from tasks.contrast.confirm import family_alpha, night_alpha
 from tasks.contrast.facts import Facts, read_facts, steps_that_show
+from tasks.contrast.features import Bools
 from tasks.contrast.predicate import happened_words
 from tasks.contrast.reading.step import FamilyRuns, load_family, read_bodies
 from tasks.contrast.recover_step import recover
@@ -31,7 +33,7 @@ from tasks.contrast.units import Units, build_units, showing, without_kin
 from tasks.contrast.verdict import Finding
 from tasks.ingest.episode import Episode
 
-MOST_OBSERVATIONS = {"confirmed": 120, "unconfirmed": 60}
+MOST_OBSERVATIONS = {"confirmed": 60, "unconfirmed": 40}
 """Observations kept of one inference by its verdict, half of each stance; its counts are of all."""
 FEW_OBSERVATIONS = 20
 """Of any other verdict: enough to look into it."""
@@ -114,27 +116,30 @@ def _feature(units: Units, finding: Finding) -> int:
     return units.sample.columns.predicates.index(finding.predicate.undirected())
 
 
-def _rows(units: Units, finding: Finding) -> list[int]:
-    return showing(units, finding.predicate, _feature(units, finding))
+def _rows(units: Units, finding: Finding) -> Ints:
+    return np.array(showing(units, finding.predicate, _feature(units, finding)), dtype=np.int64)
 
 
-def _chosen(units: Units, finding: Finding, rows: Sequence[int]) -> list[int]:
-    """Of the rows that show a finding those that are kept as observations: spread over its tasks."""
-    met: Counter[tuple[str, int]] = Counter()
-    ranked: list[tuple[int, int, int]] = []
-    stances = {row: _stance(finding, bool(units.sample.success[row])) for row in rows}
-    for place, row in enumerate(rows):
-        task = stances[row], int(units.sample.stratum[row])
-        ranked.append((met[task], place, row))
-        met[task] += 1
+def _chosen(units: Units, finding: Finding, rows: Ints) -> list[int]:
+    """Of the rows that show a finding those that are kept as observations: half of each stance, spread over tasks."""
     half = MOST_OBSERVATIONS.get(finding.verdict, FEW_OBSERVATIONS) // 2
-    room = Counter({"support": half, "counter": half})
-    chosen = []
-    for _, place, row in sorted(ranked):
-        if room[stances[row]] > 0:
-            room[stances[row]] -= 1
-            chosen.append((place, row))
-    return [row for _, row in sorted(chosen)]
+    supports = _supports(units, finding, rows)
+    chosen = [_spread(units.sample.stratum[rows[side]], half, np.flatnonzero(side)) for side in (supports, ~supports)]
+    return [int(row) for row in rows[np.sort(np.concatenate(chosen))]]
+
+
+def _spread(tasks: Ints, most: int, places: Ints) -> Ints:
+    """So many of the places that every task has one before any has two; the first ones of each."""
+    order = np.argsort(tasks, kind="stable")
+    starts = np.r_[0, np.flatnonzero(np.diff(tasks[order])) + 1]
+    turn = np.empty(len(tasks), dtype=np.int64)
+    turn[order] = np.arange(len(tasks)) - np.repeat(starts, np.diff(np.r_[starts, len(tasks)])) if len(tasks) else 0
+    return places[np.argsort(turn, kind="stable")[:most]]
+
+
+def _supports(units: Units, finding: Finding, rows: Ints) -> Bools:
+    """Of each row, whether its outcome is the one that the finding promises."""
+    return units.sample.success[rows] == (finding.predicate.direction == "do")
 
 
 def _facts(database: Database, claim: Claim, context: StepContext, units: Units, rows: set[int]) -> Mapping[str, Facts]:
@@ -149,7 +154,7 @@ def _facts(database: Database, claim: Claim, context: StepContext, units: Units,
 
 
 def _inference(
-    claim: Claim, units: Units, family: FamilyRuns, finding: Finding, rows: Sequence[int], question: Question
+    claim: Claim, units: Units, family: FamilyRuns, finding: Finding, rows: Ints, question: Question
 ) -> Inference:
     statistics = {**finding.statistics(question.family), "evidence": _evidence(units, family, finding, rows)}
     return Inference(
@@ -198,24 +203,20 @@ def _observation(
     return observation, link
 
 
-def _evidence(units: Units, family: FamilyRuns, finding: Finding, shown: Sequence[int]) -> dict[str, Any]:
+def _evidence(units: Units, family: FamilyRuns, finding: Finding, shown: Ints) -> dict[str, Any]:
     """Counts of everything that shows the predicate, and of the groups and principals the effect rests on.
 
     ``read`` are the rule versions that the supporting runs may have read: what is made of it descends from those.
     """
     feature = _feature(units, finding)
-    stances = Counter(_stance(finding, bool(units.sample.success[row])) for row in shown)
+    supports = _supports(units, finding, shown)
     tables = units.sample.with_columns(units.sample.columns.take([feature])).tables()
     informative = tables.informative[:, 0][units.sample.stratum]
     rests_on = np.flatnonzero(units.sample.columns.mask[:, feature] & informative).tolist()
-    read = {
-        key
-        for row in shown
-        if _stance(finding, bool(units.sample.success[row])) == "support"
-        for key in family.reads.get(units.runs[row].record.episode_id, ())
-    }
+    supporting = (units.runs[row].record.episode_id for row in shown[supports].tolist()) if family.reads else ()
+    read = {key for one in supporting for key in family.reads.get(one, ())}
     return {
-        "support": stances["support"], "counter": stances["counter"], "independent_groups": len(rests_on),
+        "support": int(supports.sum()), "counter": int((~supports).sum()), "independent_groups": len(rests_on),
         "principals": len({units.runs[row].principal or "operators" for row in rests_on}),
         "read": [list(key) for key in sorted(read)],
     }  # fmt: skip

@@ -16,6 +16,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from tasks.draft.model.answer import shapes
 from tasks.draft.model.chat import CUT_OFF, DECLINED, STOPPED, Question, Said
 from tasks.draft.model.shorten import tokens
 from worker.models.patience import Trouble
@@ -62,7 +63,8 @@ class OpenAIWire:
         )  # fmt: skip
 
     def _options(self, question: Question) -> dict[str, Any]:
-        schema = {"name": "answer", "schema": question.schema}
+        # As an object it becomes a grammar, which keeps the limits; a server that checks schemas may refuse them.
+        schema = {"name": "answer", "schema": shapes(question.schema)}
         forms: dict[str, dict[str, Any]] = {
             "schema": {"response_format": {"type": "json_schema", "json_schema": schema}},
             "object": {"response_format": {"type": "json_object", "schema": question.schema}},
@@ -92,7 +94,7 @@ class AnthropicWire:
             "messages": [{"role": "user", "content": question.user}], "timeout": timeout,
         }  # fmt: skip
         if self._endpoint.form in ("schema", "object"):
-            told["output_config"] = {"format": {"type": "json_schema", "schema": question.schema}}
+            told["output_config"] = {"format": {"type": "json_schema", "schema": shapes(question.schema)}}
         message = _called("anthropic", lambda: self._client.messages.create(**told))
         blocks = getattr(message, "content", None) or []
         text = "".join(str(block.text) for block in blocks if getattr(block, "type", "") == "text")

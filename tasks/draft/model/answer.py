@@ -18,7 +18,8 @@ Call = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 _FENCE = re.compile(r"```[a-zA-Z0-9]*\s*\n(.*?)```", re.DOTALL)
 _THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)
+"""Takes a line break inside a text as it is: some grammars let a model write one."""
 
 
 class Malformed(ValueError):
@@ -32,8 +33,17 @@ class Citation(BaseModel):
     quote: str = Field(max_length=2_000)
 
 
+def _one_list(schema: dict[str, Any]) -> None:
+    """Tells by shape that one list is filled: an endpoint that keeps to shapes then can't answer with two claims."""
+    lists = schema.pop("properties")
+    del schema["type"]
+    schema["anyOf"] = [{"type": "object", "properties": {name: lists[name] | {"minItems": 1}}} for name in lists]
+
+
 class Claimed(BaseModel):
     """The claim a machine can check: exactly one entry in all."""
+
+    model_config = ConfigDict(json_schema_extra=_one_list)
 
     required: list[Call] = Field(default_factory=list, max_length=1)
     forbidden: list[Call] = Field(default_factory=list, max_length=1)
@@ -80,29 +90,31 @@ class Answer(BaseModel):
         return self
 
 
-_SENT = frozenset({"$ref", "anyOf", "items", "type"})
-"""What of a schema every endpoint takes: limits make some refuse it, and they are checked here in any case."""
+_SHAPE = frozenset({"$ref", "anyOf", "items", "type"})
+"""What of a schema every endpoint takes."""
+_COUNTED = frozenset({"minItems", "maxItems", "minLength"})
+"""Limits that a grammar is built with too. Not among them ``maxLength``: in a grammar it is one rule a letter."""
 
 
-def _bare(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of shapes alone, each object with all of its properties and no others."""
-    told: dict[str, Any] = {key: _bared(value) for key, value in schema.items() if key in _SENT}
+def shapes(schema: Mapping[str, Any], kept: frozenset[str] = _SHAPE) -> dict[str, Any]:
+    """A schema with the keys ``kept``, each object with all of its properties and no others."""
+    told: dict[str, Any] = {key: _shaped(value, kept) for key, value in schema.items() if key in kept}
     for key in ("properties", "$defs"):
         if key in schema:
-            told[key] = {name: _bare(child) for name, child in schema[key].items()}
+            told[key] = {name: shapes(child, kept) for name, child in schema[key].items()}
     if "properties" in told:
         told |= {"required": list(told["properties"]), "additionalProperties": False}
     return told
 
 
-def _bared(value: Any) -> Any:
+def _shaped(value: Any, kept: frozenset[str]) -> Any:
     if isinstance(value, list):
-        return [_bared(child) for child in value]
-    return _bare(value) if isinstance(value, dict) else value
+        return [_shaped(child, kept) for child in value]
+    return shapes(value, kept) if isinstance(value, dict) else value
 
 
-SCHEMA: dict[str, Any] = _bare(Answer.model_json_schema())
-"""JSON schema of the answer, as it is sent."""
+SCHEMA: dict[str, Any] = shapes(Answer.model_json_schema(), _SHAPE | _COUNTED)
+"""JSON schema of the answer, with the limits that a grammar can keep. All of them are checked here in any case."""
 
 
 def read_answer(text: str) -> Answer:
@@ -135,7 +147,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     """JSON objects in a text, outermost first and left to right."""
     for part in (text, *(fenced for fenced in _FENCE.findall(text))):
         try:
-            value = json.loads(part)
+            value = json.loads(part, strict=False)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):

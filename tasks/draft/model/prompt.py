@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from storage.ids import canonical_json, content_hash, keyed_hash
-from tasks.draft.model.answer import SCHEMA
+from tasks.draft.model.answer import SCHEMA, shapes
 from tasks.draft.model.brief import ClusterBrief, EpisodeText, Mode
 from tasks.draft.model.chat import Question
 from tasks.draft.model.shorten import fit, step_line, tokens
@@ -47,7 +47,7 @@ holds beyond a single one, {{"draft": null, "reason": "why not"}}. The draft has
 - citations: for each thing you rely on, {{"step": "E1.S4", "quote": "words copied exactly from that step"}};
 - predicate: the one claim behind the advice that can be checked on any run, as lists of call names exactly as they
   appear in "name". Fill exactly one of: "required": ["call"], a run should make this call; "forbidden": ["call"], it
-  should not; "ordered": [["first", "then"]], it should make the first call before the other. Leave the rest empty.
+  should not; "ordered": [["first", "then"]], it should make the first call before the other. Leave the rest out.
 
 JSON schema of the answer:
 {schema}"""
@@ -110,7 +110,7 @@ def build(brief: ClusterBrief, secret: bytes, prompt_tokens: int, answer_tokens:
     for place, episode in enumerate(episodes, 1):
         lines += _episode(f"E{place}", episode, mark, shown)
     lines.append(f"<<< {mark} end data >>>")
-    schema = json.dumps(SCHEMA, separators=(",", ":"))
+    schema = json.dumps(shapes(SCHEMA), separators=(",", ":"))
     system = INSTRUCTIONS.format(mark=mark, aim=AIMS[brief.mode], schema=schema)
     return Prompt(system, "\n".join(lines), tuple(brief.inputs), shown, answer_tokens)
 

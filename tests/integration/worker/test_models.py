@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import format_datetime
 from typing import Any
 
@@ -72,6 +74,20 @@ def test_the_prompt_and_the_limits_are_sent_as_they_are(model: Patient, model_se
     assert asked.body.get("stream") in (None, False)
     form = asked.body.get("response_format") or asked.body["output_config"]["format"]
     assert form["type"] == "json_schema"
+
+
+@pytest.mark.parametrize(
+    ("provider", "form", "limited"),
+    [("openai", "schema", False), ("openai", "object", True), ("anthropic", "schema", False)],
+)
+def test_limits_are_sent_where_the_schema_becomes_a_grammar(
+    provider: str, form: str, limited: bool, model_server: ModelServer, clock: Clock
+) -> None:
+    schema = {"type": "array", "items": {"type": "string"}, "maxItems": 1}
+    for model in _opened(provider, model_server, clock, form=form):
+        model_server.says("{}")
+        model.ask(replace(QUESTION, schema=schema), 60)
+    assert ("maxItems" in json.dumps(model_server.asked[0].body)) == limited
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

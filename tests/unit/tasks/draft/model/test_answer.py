@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.contrast.predicate import Predicate
-from tasks.draft.model.answer import SCHEMA, Answer, Citation, Claimed, Malformed, read_answer
+from tasks.draft.model.answer import SCHEMA, Answer, Citation, Claimed, Malformed, read_answer, shapes
 from tasks.draft.model.brief import EpisodeText, StepText
 from tasks.draft.model.budget import BadBudget, Drafting, Spent, check_policy, drafter_of, exhausted
 from tasks.draft.model.cite import check, plain
@@ -100,11 +100,32 @@ def test_a_fault_holds_no_word_of_the_reply() -> None:
     assert "ignore" not in str(told.value)
 
 
-def test_the_schema_that_is_sent_has_shapes_and_no_limits() -> None:
-    """Endpoints refuse what they do not know: limits are checked here."""
-    sent = json.dumps(SCHEMA)
-    assert not [word for word in ("maxLength", "minItems", "title", "description", "default") if word in sent]
-    assert sent.count('"additionalProperties": false') == len(SCHEMA["$defs"]) + 1
+def test_a_line_break_inside_a_text_is_read_as_it_is() -> None:
+    assert read_answer('Here: {"draft": null, "reason": "all\nalike"}').reason == "all\nalike"
+    assert read_answer('{"draft": null, "reason": "all\nalike"}').reason == "all\nalike"
+
+
+def test_the_schema_has_limits_only_where_a_grammar_can_be_built_with_them() -> None:
+    """A server that builds one from 2,000 letters at most ends."""
+    told = json.dumps(SCHEMA)
+    assert not [word for word in ("maxLength", "title", "description", "default") if word in told]
+    assert told.count('"additionalProperties": false') == told.count('"properties"')
+    assert SCHEMA["$defs"]["DraftText"]["properties"]["guidance"]["maxItems"] == 6
+
+
+def test_the_shape_of_a_claim_is_one_list_with_one_entry() -> None:
+    one_of = SCHEMA["$defs"]["Claimed"]["anyOf"]
+    assert [entry["required"] for entry in one_of] == [["required"], ["forbidden"], ["ordered"]]
+    for entry in one_of:
+        ((_, filled),) = entry["properties"].items()
+        assert (filled["minItems"], filled["maxItems"]) == (1, 1)
+
+
+def test_its_shapes_alone_have_no_limits() -> None:
+    sent = json.dumps(shapes(SCHEMA))
+    assert not [word for word in ("minItems", "maxItems", "minLength") if word in sent]
+    assert shapes(SCHEMA)["$defs"].keys() == SCHEMA["$defs"].keys()
+    assert shapes(shapes(SCHEMA)) == shapes(SCHEMA)
 
 
 # Citations
