@@ -35,7 +35,7 @@ import numpy as np  # noqa: E402 - the path and the thread count above come firs
 from scipy import stats  # noqa: E402
 
 from tasks.contrast.analyse import Question, analyse  # noqa: E402
-from tasks.contrast.confirm import Trial, already_tested, family_alpha, look, night_alpha  # noqa: E402
+from tasks.contrast.confirm import MOST_FOLDS, Trial, already_tested, family_alpha, look, night_alpha  # noqa: E402
 from tasks.contrast.features import Columns  # noqa: E402
 from tasks.contrast.predicate import Predicate  # noqa: E402
 from tasks.contrast.sample import Sample  # noqa: E402
@@ -154,7 +154,7 @@ def stream(
                 min_strata=question.min_strata, tested=already_tested(one, question.salt, arrived, before),
             )  # fmt: skip
             for trial in trials:
-                looked_at[i].setdefault(trial.feature, [-1] * 4)[trial.fold] = night
+                looked_at[i].setdefault(trial.feature, [-1] * MOST_FOLDS)[trial.fold] = night
             if trials:
                 spent, looks = True, looks + 1
             if any(trial.confirmed for trial in trials):

@@ -18,6 +18,7 @@ ROW_HEIGHT, TOP, LEFT, PLOT_WIDTH, RIGHT = 26, 34, 216, 330, 196
 LABEL = 32
 """Characters of a stratum's name in the drawing; the table has all of it."""
 MINI_WIDTH, MINI_PAD = 96, 6
+STRIP_HEIGHT, STRIP_PAD = 16, 8
 TICKS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0)
 TICK_TEXT = {1 / 64: "1/64", 1 / 16: "1/16", 1 / 4: "1/4", 1.0: "1", 4.0: "4", 16.0: "16", 64.0: "64"}
 
@@ -69,8 +70,8 @@ class TableRow:
     """The same figures for a table, which holds every informative stratum."""
 
     name: str
-    success: str
-    failure: str
+    with_it: str
+    without_it: str
     words: str
 
 
@@ -85,7 +86,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Forest:
-    """A whole drawing, ready for a template that computes nothing."""
+    """A whole drawing, ready for a template that computes nothing.
+
+    On a narrow screen each row is a strip of its own under its name: ``strip`` is the view box, ``one`` the place of 1.
+    """
 
     width: int
     height: int
@@ -99,6 +103,9 @@ class Forest:
     pooled_y: int
     left_out: int
     table: tuple[TableRow, ...]
+    strip: str
+    strip_diamond: str
+    one: float
 
 
 @dataclass(frozen=True)
@@ -149,6 +156,9 @@ def forest(strata: Sequence[Stratum], pooled: Estimate | None, limit: int = 24) 
         pooled_y=pooled_y,
         left_out=max(len(drawn) - limit, 0),
         table=tuple(_table_row(stratum) for stratum in drawn),
+        strip=f"{LEFT - STRIP_PAD} 0 {PLOT_WIDTH + 2 * STRIP_PAD} {STRIP_HEIGHT}",
+        strip_diamond=_diamond(pooled, STRIP_HEIGHT // 2) if pooled else "",
+        one=place_of(1.0),
     )
 
 
@@ -162,8 +172,8 @@ def interval_words(found: Estimate | None) -> str:
 def _table_row(stratum: Stratum) -> TableRow:
     return TableRow(
         name=stratum.name,
-        success=f"{stratum.success_with} of {stratum.success_with + stratum.success_without}",
-        failure=f"{stratum.failure_with} of {stratum.failure_with + stratum.failure_without}",
+        with_it=f"{stratum.success_with} of {stratum.success_with + stratum.failure_with}",
+        without_it=f"{stratum.success_without} of {stratum.success_without + stratum.failure_without}",
         words=interval_words(estimate(stratum)),
     )
 

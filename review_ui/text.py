@@ -86,7 +86,7 @@ def figure(value: float | None) -> str:
 def ratio(value: float) -> str:
     """An odds ratio at the precision that its interval deserves."""
     if math.isinf(value):
-        return "∞"
+        return "infinite"
     if value < 0.01:
         return "under 0.01"
     if value >= 100:

@@ -31,6 +31,23 @@ def uuid7(tick: int | None = None, random: bytes | None = None) -> str:
     return str(uuid.UUID(int=value))
 
 
+def uuid7_after(made: str | None) -> str:
+    """A UUID version 7 that sorts after one made before, though the clock was set back in between.
+
+    What is no UUID version 7 has no place in time, and is passed over.
+    """
+    fresh = uuid7()
+    if made is None or fresh > made:
+        return fresh
+    try:
+        earlier = uuid.UUID(made)
+    except ValueError:
+        return fresh
+    if earlier.version != 7:
+        return fresh
+    return uuid7((earlier.int >> 80) * _TICKS_PER_MS + (earlier.int >> 64) % _TICKS_PER_MS + 1)
+
+
 def _next_tick() -> int:
     global _last_tick
     with _tick_lock:

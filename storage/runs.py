@@ -10,20 +10,26 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.engine import database_now
-from storage.ids import uuid7
-from storage.queries.runs import run_newest_of_key, steps_leased
+from storage.ids import uuid7_after
+from storage.outbox import lock_namespace
+from storage.queries.runs import newest_run_id, run_newest_of_key, steps_leased
 from storage.tables import ClusterEpisode, Heartbeat, Run, RunEpisode, RunStep, Schedule
 
 
 def insert_run(session: Session, *, namespace: str, kind: str, key: str, requested_by: str, now: datetime) -> Run:
-    """A new run after the newest of its key.
+    """A new run after the newest of its key; its id sorts after every run's of its namespace.
+
+    Arrival is ordered by run ids, so a clock that was set back must not turn it round. The namespace's lock is held
+    until commit, so that a night and a repair that open at the same time follow one another.
 
     Raises:
+        NamespaceUnknown: if the namespace has no row.
         sqlalchemy.exc.IntegrityError: if another process opened one at the same time; read again.
     """
+    lock_namespace(session, namespace)
     newest = run_newest_of_key(session, namespace, kind, key)
     run = Run(
-        id=uuid7(),
+        id=uuid7_after(newest_run_id(session, namespace)),
         namespace=namespace,
         kind=kind,
         key=key,

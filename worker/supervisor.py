@@ -80,6 +80,16 @@ def is_running(settings: Settings) -> bool:
     return False
 
 
+def running_at(settings: Settings) -> str | None:
+    """The address of the stack that runs on this home folder; None if none does, or it is only starting."""
+    if not is_running(settings):
+        return None
+    try:
+        return str(json.loads((settings.home / "up.lock").read_text())["address"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
 def _describe(claim: IO[str], address: str) -> None:
     claim.truncate(0)
     claim.write(json.dumps({"pid": os.getpid(), "address": address}))

@@ -14,9 +14,10 @@ from review_ui.paging import SIZE, offset_of, paged
 from review_ui.routes.answers import refused
 from review_ui.routes.candidates import full_reason
 from review_ui.site import Site, SiteDep
-from review_ui.views.conflicts import KEEP_WORDS, KIND_WORDS, STATES, ConflictPage, conflict_page
+from review_ui.views.conflicts import KIND_WORDS, STATES, ConflictPage, conflict_page
 from storage.queries import conflicts as queries
 from storage.queries import pages
+from tasks.conflict.resolve.errors import SideUnknown
 from tasks.conflict.resolve.step import resolve
 from tasks.promote.errors import DecisionRefused
 
@@ -46,6 +47,13 @@ def show_conflicts(
             offset=offset_of(page),
             limit=SIZE + 1,
         )
+        mixed = queries.count_mixed(
+            session,
+            who.namespaces,
+            namespace=namespace or None,
+            kind=kind if kind in KIND_WORDS else None,
+            state=None if state == "all" else state,
+        )
         namespaces = pages.visible_namespaces(session, who.namespaces)
     rows, pager = paged(
         "/conflicts", page, [conflict_page(*each) for each in found], namespace=namespace, kind=kind, state=state
@@ -54,7 +62,9 @@ def show_conflicts(
         "conflicts.html",
         who=who,
         active="conflicts",
-        rows=rows,
+        rows=[row for row in rows if not row.is_mixed],
+        mixed=[row for row in rows if row.is_mixed],
+        mixed_total=mixed,
         pager=pager,
         namespaces=namespaces,
         kinds=tuple(KIND_WORDS),
@@ -73,7 +83,6 @@ def show_conflict(site: SiteDep, who: ViewerDep, namespace: str, conflict_id: st
         who=who,
         active="conflicts",
         view=view,
-        keeps=KEEP_WORDS,
         may_decide=view.state == "open" and who.reviewer().may_decide(namespace),
         said=SAID.get(said, ""),
     )
@@ -92,6 +101,8 @@ def resolve_conflict(
     """Record which side of what was shown stands."""
     view = _load(site, who, namespace, conflict_id)
     try:
+        if view.is_mixed and keep != "both":
+            raise SideUnknown("runs that did the same and ended differently can only be noted: neither is put aside")
         resolve(
             site.database,
             namespace,

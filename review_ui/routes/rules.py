@@ -16,6 +16,7 @@ from review_ui.routes.candidates import full_reason
 from review_ui.site import Site, SiteDep
 from review_ui.views.rules import RuleView, blast_radius, rule_row, rule_view
 from storage.queries import pages
+from storage.queries.rechecks import latest_rechecks
 from storage.tables.rules import VERSION_STATES
 from tasks.promote.errors import DecisionRefused
 from tasks.promote.step import restore
@@ -148,5 +149,6 @@ def _load(site: Site, who: Viewer, namespace: str, rule_id: str) -> RuleView:
             pages.exposure_counts(session, namespace, rule_id),
             pages.grant_counts(session, namespace, rule_id),
             pages.descendants_of(session, namespace, rule_id),
+            latest_rechecks(session, namespace, [(rule_id, version.version) for version in versions]),
             who.reviewer(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -16,11 +17,11 @@ from review_ui.site import SiteDep
 from review_ui.views.choices import FIRST as FIRST_CHOICES
 from review_ui.views.choices import choice_view
 from review_ui.views.findings import FIRST as FIRST_FINDINGS
-from review_ui.views.findings import KINDS, SectionView, section_view
+from review_ui.views.findings import KINDS, Drafts, SectionView, section_view
 from review_ui.views.runs import run_row, run_view
 from storage.queries import choices, pages, pages_runs
 from storage.queries.rechecks import rechecks_of_run
-from storage.tables import Run
+from storage.tables import Inference, Run
 
 router = APIRouter()
 
@@ -81,7 +82,9 @@ def show_findings(
             session, run.namespace, run_id, KINDS[name].verdicts, offset=offset_of(page), limit=SIZE + 1
         )
         rows, pager = paged(links.findings(run_id, name), page, found)
-        section = section_view(run_id, name, pages_runs.verdicts_of_run(session, run.namespace, run_id), rows)
+        section = section_view(
+            run_id, name, pages_runs.verdicts_of_run(session, run.namespace, run_id), rows, _drafts(session, run, rows)
+        )
         row = run_row(run, pages_runs.step_counts(session, [run_id])[run_id], site.clock())
     return site.page("run_findings.html", who=who, active="runs", row=row, section=section, pager=pager)
 
@@ -107,11 +110,14 @@ def _run(session: Session, who: Viewer, run_id: str) -> Run:
 def _sections(session: Session, run: Run) -> list[SectionView]:
     """The kinds of conclusion that the run has, the first few of each."""
     verdicts = pages_runs.verdicts_of_run(session, run.namespace, run.id)
-    made = [
-        section_view(
-            run.id, name, verdicts,
-            pages_runs.findings_of_run(session, run.namespace, run.id, kind.verdicts, limit=FIRST_FINDINGS),
-        )
-        for name, kind in KINDS.items()
-    ]  # fmt: skip
+    made = []
+    for name, kind in KINDS.items():
+        found = pages_runs.findings_of_run(session, run.namespace, run.id, kind.verdicts, limit=FIRST_FINDINGS)
+        made.append(section_view(run.id, name, verdicts, found, _drafts(session, run, found)))
     return [section for section in made if section.total]
+
+
+def _drafts(session: Session, run: Run, found: Sequence[Inference]) -> Drafts:
+    """What was made of those that may be drafted."""
+    confirmed = [one.id for one in found if one.verdict == "confirmed"]
+    return pages_runs.drafts_of_findings(session, run.namespace, confirmed) if confirmed else {}

@@ -12,6 +12,7 @@ from review_ui.hidden import signs
 from review_ui.plot import Forest, forest
 from review_ui.text import shortened
 from review_ui.views import packet as parts
+from review_ui.views.belief import Belief, belief_of
 from review_ui.views.queue import STATE_WORDS
 from review_ui.views.trace import Excerpt, excerpt
 from storage.tables import Candidate, CandidateRevision, Conflict, Decision, Episode, Evidence, RuleVersion
@@ -114,9 +115,12 @@ class CandidateView:
     content: parts.Content
     summary: str
     effect: parts.Effect
+    belief: Belief
     held_out: parts.HeldOut
     forest: Forest
-    checks: tuple[parts.Check, ...]
+    to_look_at: tuple[parts.Check, ...]
+    passed: tuple[parts.Check, ...]
+    passed_words: str
     exceptions: tuple[str, ...]
     facts: tuple[parts.Labelled, ...]
     conflicts: tuple[ConflictView, ...]
@@ -151,7 +155,9 @@ def candidate_view(
     """The page of a candidate as it stands."""
     packet, namespace = revision.packet, candidate.namespace
     content = parts.content_of(revision.content, namespace)
-    effect = parts.effect_of(packet)
+    effect, held = parts.effect_of(packet), parts.held_out_of(packet)
+    checks = parts.checks_of(packet)
+    passed = tuple(check for check in checks if check.passed)
     hidden, mixed = signs("\n".join([content.when_to_use, *content.guidance]))
     return CandidateView(
         namespace=namespace,
@@ -165,9 +171,12 @@ def candidate_view(
         content=content,
         summary=str(packet.get("summary") or ""),
         effect=effect,
-        held_out=parts.held_out_of(packet),
+        belief=belief_of(revision.content.get("predicate") or {}, packet, effect, held),
+        held_out=held,
         forest=forest(parts.strata_of(packet), effect.estimate),
-        checks=tuple(parts.checks_of(packet)),
+        to_look_at=tuple(check for check in checks if not check.passed),
+        passed=passed,
+        passed_words=_passed_words(passed),
         exceptions=tuple(parts.exceptions_of(packet)),
         facts=tuple(parts.facts_of(packet)),
         conflicts=tuple(_conflict(row, candidate) for row in conflicts if row.state == "open" or row.resolution)
@@ -192,6 +201,12 @@ def candidate_view(
         link=links.candidate(namespace, candidate.id),
         rule_link=links.rule(namespace, version.rule_id) if version else "",
     )
+
+
+def _passed_words(passed: Sequence[parts.Check]) -> str:
+    """As words: "15 passed, 2 not applicable"."""
+    beside = sum(check.badge == "n/a" for check in passed)
+    return f"{len(passed) - beside} passed" + (f", {beside} not applicable" if beside else "")
 
 
 def _example(content: dict[str, Any], namespace: str) -> ExampleView | None:

@@ -84,8 +84,10 @@ def choice_view(choice: ModeChoice, cluster: Cluster) -> ChoiceView:
 
 
 def _runs(profile: Mapping[str, Any]) -> str:
-    counts = (f"{profile.get(name, 0)} {name}" for name in ("successes", "failures", "other") if profile.get(name))
-    return ", ".join(counts) or "no run that counts"
+    nouns = {"successes": "success", "failures": "failure", "other": "other"}
+    counts = {name: profile.get(name) or 0 for name in nouns}
+    said = (f"{n} {nouns[name] if n == 1 else name}" for name, n in counts.items() if n)
+    return ", ".join(said) or "no run that counts"
 
 
 def _score(one: Mapping[str, Any], chosen: str) -> ScoreView:

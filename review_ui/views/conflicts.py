@@ -10,6 +10,7 @@ from typing import Any
 from review_ui import links
 from review_ui.text import shortened
 from review_ui.views.candidate import ref_link
+from storage.queries.conflicts import MIXED_OUTCOME
 from storage.tables import Conflict
 from tasks.conflict.resolve.shown import shown_hash
 
@@ -25,6 +26,9 @@ KEEP_WORDS = (
     ("both", "Both can stand"),
     ("neither", "Neither stands"),
 )
+NOTED = (("both", "Noted"),)
+"""The one answer to runs that did the same and ended differently: neither outcome can be put aside."""
+MIXED = "The same calls had both outcomes. What decides is not in the calls: look for it in what was asked or met."
 STATES = ("open", "resolved", "all")
 OUTCOMES = {"left": "The left side stands.", "right": "The right side stands.", "both": "Both sides stand.",
             "neither": "Neither side stands."}  # fmt: skip
@@ -40,7 +44,7 @@ class SideView:
     link: str
     support: int
     counter: int
-    since: str
+    since: datetime | None
     trust: str
     episodes: tuple[tuple[str, str], ...]
     note: str
@@ -69,18 +73,22 @@ class ConflictPage:
     reason: str
     resolved_by: str
     resolved_at: datetime | None
+    is_mixed: bool
+    keeps: tuple[tuple[str, str], ...]
 
 
 def conflict_page(row: Conflict, resolved_by: str | None) -> ConflictPage:
     """A conflict as it stands."""
     before = _mapping(row.sides.get("before"))
-    earlier = OUTCOMES.get(str(before.get("keep")), "")
+    is_mixed = row.sides.get("form") == MIXED_OUTCOME
+    outcomes = OUTCOMES | {"both": "Noted."} if is_mixed else OUTCOMES
+    earlier = outcomes.get(str(before.get("keep")), "")
     return ConflictPage(
         namespace=row.namespace,
         id=row.id,
         kind=row.kind,
         form=str(row.sides.get("form") or ""),
-        kind_words=KIND_WORDS.get(row.kind, ""),
+        kind_words=MIXED if is_mixed else KIND_WORDS.get(row.kind, ""),
         detail=row.detail,
         state=row.state,
         at=row.at,
@@ -91,24 +99,28 @@ def conflict_page(row: Conflict, resolved_by: str | None) -> ConflictPage:
         resolve_link=f"{links.conflict(row.namespace, row.id)}/resolve",
         again=str(before.get("why") or "") if row.state == "open" else "",
         before=f"{earlier} {before.get('reason') or ''}".strip() if earlier else "",
-        outcome=OUTCOMES.get(row.resolution or "", "Closed by itself.") if row.state == "resolved" else "",
+        outcome=outcomes.get(row.resolution or "", "Closed by itself.") if row.state == "resolved" else "",
         reason=row.reason or "",
         resolved_by=resolved_by or "",
         resolved_at=row.resolved_at,
+        is_mixed=is_mixed,
+        keeps=NOTED if is_mixed else KEEP_WORDS,
     )
 
 
 def _side(row: Conflict, side: str, ref: str) -> SideView:
     shown = _mapping(row.sides.get(side))
+    title, ended = str(shown.get("title") or ref), ref.rpartition("/")[2]
+    is_mixed = row.sides.get("form") == MIXED_OUTCOME
     proposed = "This side is the newer one." if row.sides.get("stands") == side else ""
     return SideView(
-        heading=side,
-        title=shortened(str(shown.get("title") or ref), 600),
+        heading={"failure": "failed", "success": "succeeded"}.get(ended, side) if is_mixed else side,
+        title=shortened(title.rpartition(": ")[0] or title if is_mixed else title, 600),
         ref=ref,
         link=ref_link(row.namespace, ref),
         support=_count(shown.get("support")),
         counter=_count(shown.get("counter")),
-        since=str(shown.get("said_at") or ""),
+        since=_time(shown.get("said_at")),
         trust=", ".join(str(each) for each in shown.get("trust") or ()),
         episodes=tuple(_episode(row.namespace, each) for each in shown.get("episodes") or () if isinstance(each, dict)),
         note=proposed,
@@ -120,6 +132,10 @@ def _episode(namespace: str, cited: Mapping[str, Any]) -> tuple[str, str]:
     link = links.episode(namespace, episode)
     words = f"{episode}, step {step}" if step else episode
     return (f"{links.with_query(link, step=step)}#cited" if step else link), words
+
+
+def _time(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value) if value else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from review_ui import links
-from storage.tables import Inference
+from review_ui.text import shortened
+from storage.tables import Candidate, Draft, Inference
+from tasks.verify.checks import HOLDS
 
 FIRST = 5
 """Conclusions of a kind on the run's own page; the rest is on a page of its own."""
@@ -32,9 +34,7 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "confirmed": Kind(
-        ("confirmed",), "Confirmed", "Found within tasks and seen again on groups it was not found on. Drafted."
-    ),
+    "confirmed": Kind(("confirmed",), "Confirmed", "Found within tasks and seen again on groups it was not found on."),
     "needs-more": Kind(
         ("unconfirmed", "insufficient"), "Needs more evidence", "It may be so. Each says what a verdict would take."
     ),
@@ -56,13 +56,27 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
+class Became:
+    """What was made of a confirmed finding: words, and a link where there is something to open."""
+
+    words: str
+    link: str = ""
+    title: str = ""
+
+
+Drafts = Mapping[str, tuple[Draft, Candidate | None]]
+"""The draft of each conclusion that has one, with the candidate that the night staged it in."""
+
+
+@dataclass(frozen=True)
 class FindingView:
-    """One conclusion. ``verdict_words`` is empty where its section's heading says it."""
+    """One conclusion. ``verdict_words`` is empty where its section's heading says it; ``became`` if none is drafted."""
 
     verdict_words: str
     statement: str
     next_step: str
     ruled_out: tuple[str, ...]
+    became: Became | None
 
 
 @dataclass(frozen=True)
@@ -82,15 +96,40 @@ class SectionView:
         return self.total - len(self.shown)
 
 
-def finding_view(found: Inference, *, alone: bool) -> FindingView:
+def finding_view(found: Inference, drafts: Drafts, *, alone: bool) -> FindingView:
     """A conclusion as it is told; ``alone``: its section holds no other verdict, so the heading says it."""
     words = "" if alone else VERDICT_WORDS[found.verdict]
-    return FindingView(words, found.statement, found.next_step or "", tuple(found.ruled_out))
+    said = found.next_step or ""
+    return FindingView(
+        verdict_words=words,
+        statement=found.statement,
+        next_step="" if said in found.statement else said,
+        ruled_out=tuple(found.ruled_out),
+        became=_became(found, drafts.get(found.id)) if found.verdict == "confirmed" else None,
+    )
 
 
-def section_view(run_id: str, name: str, verdicts: Mapping[str, int], found: Sequence[Inference]) -> SectionView:
-    """A section of the run's page from the counts of all verdicts and the conclusions to show."""
+def _became(found: Inference, made: tuple[Draft, Candidate | None] | None) -> Became:
+    if made is None:
+        return Became("No text was made of it.")
+    draft, candidate = made
+    held = next((row for row in draft.checks if row.get("verdict") == "fail" and row.get("name") in HOLDS), None)
+    if candidate is not None:
+        return Became("Drafted:", links.candidate(found.namespace, candidate.id), shortened(candidate.title, 160))
+    if held is None:
+        return Became("A text was made of it; no candidate holds it now.")
+    why = str(held.get("detail") or "")
+    rule_id, _, says = why.partition(" version ")
+    if held.get("name") == "recall" and says and " " not in rule_id:
+        return Became("A rule says this already:", links.rule(found.namespace, rule_id), rule_id)
+    return Became(f"Held back by the check “{held.get('name')}”: {why}")
+
+
+def section_view(
+    run_id: str, name: str, verdicts: Mapping[str, int], found: Sequence[Inference], drafts: Drafts
+) -> SectionView:
+    """A section of the run's page from the counts of all verdicts, the conclusions to show, and what came of them."""
     kind = KINDS[name]
     total = sum(verdicts.get(verdict, 0) for verdict in kind.verdicts)
-    shown = tuple(finding_view(one, alone=len(kind.verdicts) == 1) for one in found)
+    shown = tuple(finding_view(one, drafts, alone=len(kind.verdicts) == 1) for one in found)
     return SectionView(name, kind.heading, kind.meaning, total, shown, links.findings(run_id, name))

@@ -19,6 +19,16 @@ class Check:
     detail: str
     fix: str
 
+    @property
+    def badge(self) -> str:
+        """The word on its badge: a check that does not apply has not passed anything."""
+        return "n/a" if self.passed and self.detail.startswith("not applicable") else self.verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is nothing in it to look at."""
+        return self.verdict == "pass"
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -28,8 +38,10 @@ class Effect:
     p_value: float | None
     q_value: float | None
     strata: int
-    success: str
-    failure: str
+    won_with: int
+    won_without: int
+    lost_with: int
+    lost_without: int
     words: str
     ratio: str
     interval: str
@@ -98,24 +110,29 @@ def _scope_lines(scope: dict[str, Any], namespace: str) -> list[Labelled]:
 
 
 def estimate_of(value: dict[str, Any]) -> Estimate | None:
-    """An odds ratio with its interval; an end that is missing beside a ratio is unbounded."""
+    """An odds ratio with its interval; a missing ratio above a lower end, and a missing end, are unbounded."""
     ratio, low, high = (_number(value.get(name)) for name in ("odds_ratio", "low", "high"))
-    if ratio is None:
+    if ratio is None and low is None:
         return None
-    return Estimate(ratio, 0.0 if low is None else low, math.inf if high is None else high)
+    return Estimate(
+        math.inf if ratio is None else ratio, 0.0 if low is None else low, math.inf if high is None else high
+    )
 
 
 def effect_of(packet: dict[str, Any]) -> Effect:
     """The effect part of a packet."""
     effect = _dict(packet.get("effect"))
     found = estimate_of(effect)
+    won_with, lost_with = count(effect.get("success_with")), count(effect.get("failure_with"))
     return Effect(
         estimate=found,
         p_value=_number(effect.get("p_value")),
         q_value=_number(effect.get("q_value")),
-        strata=_count(effect.get("strata")),
-        success=f"{_count(effect.get('success_with'))} of {_count(effect.get('success_total'))}",
-        failure=f"{_count(effect.get('failure_with'))} of {_count(effect.get('failure_total'))}",
+        strata=count(effect.get("strata")),
+        won_with=won_with,
+        won_without=max(count(effect.get("success_total")) - won_with, 0),
+        lost_with=lost_with,
+        lost_without=max(count(effect.get("failure_total")) - lost_with, 0),
         words=interval_words(found),
         ratio=ratio(found.odds_ratio) if found else "none",
         interval=f"95 % {ratio(found.low)} to {ratio(found.high)}" if found else "no estimate",
@@ -133,14 +150,14 @@ def held_out_of(packet: dict[str, Any]) -> HeldOut:
         verdict = "confirmed"
     else:
         verdict = "not confirmed"
-    return HeldOut(_count(held.get("groups")), found, p_value, alpha, same, verdict, interval_words(found))
+    return HeldOut(count(held.get("groups")), found, p_value, alpha, same, verdict, interval_words(found))
 
 
 def strata_of(packet: dict[str, Any]) -> list[Stratum]:
     """Counts per task."""
     names = ("success_with", "success_without", "failure_with", "failure_without")
     return [
-        Stratum(str(row.get("stratum") or "unnamed"), *(_count(row.get(name)) for name in names))
+        Stratum(str(row.get("stratum") or "unnamed"), *(count(row.get(name)) for name in names))
         for row in _list(packet.get("strata"))
         if isinstance(row, dict)
     ]
@@ -209,7 +226,7 @@ def _date(value: object) -> str:
 
 
 def _count_text(value: object) -> str:
-    return "" if value is None else str(_count(value))
+    return "" if value is None else str(count(value))
 
 
 def _number(value: object) -> float | None:
@@ -218,7 +235,8 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-def _count(value: object) -> int:
+def count(value: object) -> int:
+    """A count of a packet; anything else is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from review_ui import links
 from review_ui.text import shortened
 from review_ui.views.candidate import DecisionView, decision_view
 from review_ui.views.packet import Content, content_of
-from storage.tables import Decision, Rule, RuleVersion
+from storage.tables import Decision, Recheck, Rule, RuleVersion
 from tasks.promote.people import Reviewer
 from tasks.revoke.step import Preview
 
@@ -24,6 +24,9 @@ MEANS = {
     "revoked": "Withdrawn for good; clients were told.",
     "expired": "Its time is over; nobody is served it.",
 }
+
+
+RECHECK_BADGES = {"stands": "good", "vanished": "bad", "reversed": "bad"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,30 @@ class RuleRow:
     promoted_at: datetime
     recheck_at: datetime | None
     recheck_due: bool
+
+
+@dataclass(frozen=True)
+class RecheckView:
+    """What came out when a night last tested a version again."""
+
+    verdict: str
+    badge: str
+    words: str
+    at: datetime
+    run_link: str
+    candidate_link: str
+
+
+def recheck_view(one: Recheck) -> RecheckView:
+    """A recheck as it is told."""
+    return RecheckView(
+        verdict=one.verdict.replace("-", " "),
+        badge=RECHECK_BADGES.get(one.verdict, "dim"),
+        words=one.words,
+        at=one.at,
+        run_link=links.run(one.run_id),
+        candidate_link=links.candidate(one.namespace, one.candidate_id) if one.candidate_id else "",
+    )
 
 
 @dataclass(frozen=True)
@@ -65,6 +92,7 @@ class VersionView:
     descendants: tuple[tuple[str, str], ...]
     candidate_link: str
     restore_link: str
+    recheck: RecheckView | None
 
 
 @dataclass(frozen=True)
@@ -118,6 +146,7 @@ def rule_view(
     exposures: dict[int, tuple[int, int]],
     grants: dict[int, int],
     descendants: Sequence[tuple[int, str, int]],
+    rechecks: Mapping[tuple[str, int], Recheck],
     reviewer: Reviewer,
 ) -> RuleView:
     """The page of a rule."""
@@ -136,7 +165,7 @@ def rule_view(
         ),
         versions=tuple(
             _version(row, decisions, exposures.get(row.version, (0, 0)), grants.get(row.version, 0), descendants,
-                     may_decide)
+                     rechecks.get((row.rule_id, row.version)), may_decide)
             for row in versions
         ),
     )  # fmt: skip
@@ -148,6 +177,7 @@ def _version(
     exposures: tuple[int, int],
     grants: int,
     descendants: Sequence[tuple[int, str, int]],
+    recheck: Recheck | None,
     may_decide: bool,
 ) -> VersionView:
     mine = [
@@ -181,6 +211,7 @@ def _version(
         restore_link=(
             links.restore(row.namespace, row.rule_id, row.version) if may_decide and row.state == "quarantined" else ""
         ),
+        recheck=None if recheck is None else recheck_view(recheck),
     )
 
 

@@ -192,6 +192,8 @@ def _left_out(totals: dict[str, float]) -> list[str]:
         said.append(f"{tainted:g} episodes that ran under a rule which was revoked, or descends from one")
     if capped := totals.get("dropped_by_cap"):
         said.append(f"{capped:g} runs over what one agent's token may contribute: a third of the independent groups")
+    if same := totals.get("same_as_another"):
+        said.append(f"{same:g} episodes that are one with another as evidence: same session, a retry, or a copy")
     return said
 
 

@@ -16,6 +16,8 @@ MOST_OF_SUBJECT = 2000
 """Newest statements of one subject that are compared: a value that changes by the hour must not cost the night."""
 
 
+MIXED_OUTCOME = "mixed-outcome"
+"""The form of a conflict between runs of one task that made the same calls and ended differently."""
 STATED = (
     "subject", "attribute", "value", "said_at", "previous", "denied", "single", "valid_from", "valid_to", "episode_id",
     "step_id", "number", "session", "trust",
@@ -66,22 +68,48 @@ def conflicts_page(
     offset: int = 0,
     limit: int | None = None,
 ) -> Sequence[tuple[Conflict, str | None]]:
-    """Conflicts with the name of whoever resolved them: the gravest kinds first, then the newest."""
+    """Conflicts with the name of whoever resolved them: the gravest kinds first, then the newest.
+
+    Mixed outcomes come after all others: there is nothing in them to choose between.
+    """
     gravity = sa.case({"contradiction": 0, "supersession": 1, "duplicate": 2}, value=col(Conflict.kind), else_=3)
     statement = (
         select(Conflict, User.name)
         .outerjoin(User, col(User.id) == col(Conflict.resolved_by))
         .where(within(col(Conflict.namespace), granted))
-        .order_by(gravity, col(Conflict.at).desc(), col(Conflict.namespace), col(Conflict.id))
+        .order_by(
+            sa.case((_is_mixed(), 1), else_=0),
+            gravity,
+            col(Conflict.at).desc(),
+            col(Conflict.namespace),
+            col(Conflict.id),
+        )
+        .where(*_shown(namespace, state, kind))
         .offset(offset)
     )
-    if namespace is not None:
-        statement = statement.where(Conflict.namespace == namespace)
-    if state is not None:
-        statement = statement.where(Conflict.state == state)
-    if kind is not None:
-        statement = statement.where(Conflict.kind == kind)
     return list(session.exec(statement.limit(limit) if limit is not None else statement))
+
+
+def count_mixed(
+    session: Session,
+    granted: Sequence[str],
+    *,
+    namespace: str | None = None,
+    state: str | None = "open",
+    kind: str | None = None,
+) -> int:
+    """How many of the conflicts that the same filters leave are mixed outcomes."""
+    statement = select(sa.func.count()).select_from(Conflict).where(within(col(Conflict.namespace), granted))
+    return session.exec(statement.where(_is_mixed(), *_shown(namespace, state, kind))).one()
+
+
+def _is_mixed() -> sa.ColumnElement[bool]:
+    return sa.func.coalesce(col(Conflict.sides)["form"].as_string(), "") == MIXED_OUTCOME
+
+
+def _shown(namespace: str | None, state: str | None, kind: str | None) -> list[sa.ColumnElement[bool]]:
+    wanted = ((col(Conflict.namespace), namespace), (col(Conflict.state), state), (col(Conflict.kind), kind))
+    return [column == value for column, value in wanted if value is not None]
 
 
 def conflict_seen(

@@ -24,6 +24,7 @@ from storage.tables import (
 )
 
 KNOWN = ("success", "failure")
+LOOK_FOLDS = 12
 
 
 def episodes_unconsumed(session: Session, namespace: str, after: str, limit: int) -> Sequence[Episode]:
@@ -220,31 +221,16 @@ def informative_tasks(session: Session, namespace: str, family_ids: Collection[s
     return {str(family): int(number) for family, number in session.execute(statement)}
 
 
-def last_look_of_family(session: Session, namespace: str, family_id: str, but_run: str) -> str | None:
-    """The last other run that spent alpha on a family; run ids are in order of time."""
-    statement = (
-        select(sa.func.max(col(Look.run_id)))
-        .join(
-            Inference,
-            (col(Inference.namespace) == col(Look.namespace))
-            & (col(Inference.run_id) == col(Look.run_id))
-            & (col(Inference.predicate_id) == col(Look.predicate_id)),
-        )
-        .where(Look.namespace == namespace, Inference.family_id == family_id, Look.run_id != but_run)
-    )
-    return session.exec(statement).one()
-
-
 def last_looks(session: Session, namespace: str, but_run: str) -> dict[str, list[str]]:
-    """By predicate, the last other run that tested it on each of the four folds; empty for never."""
+    """By predicate, the last other run that tested it on each of its ``LOOK_FOLDS`` folds; empty for never."""
     statement = (
         select(Look.predicate_id, Look.fold, sa.func.max(col(Look.run_id)))
-        .where(Look.namespace == namespace, Look.run_id != but_run, col(Look.fold).between(0, 3))
+        .where(Look.namespace == namespace, Look.run_id != but_run, col(Look.fold).between(0, LOOK_FOLDS - 1))
         .group_by(col(Look.predicate_id), col(Look.fold))
     )
     found: dict[str, list[str]] = {}
     for predicate, fold, run in session.exec(statement):
-        found.setdefault(predicate, [""] * 4)[fold] = run
+        found.setdefault(predicate, [""] * LOOK_FOLDS)[fold] = run
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -162,7 +163,8 @@ def families_calling(session: Session, namespace: str, calls: Collection[str], b
         )
         .where(Family.namespace == namespace, Family.id != but_family)
     )
-    wanted = {call.removeprefix("user:") for call in calls}
+    # A name that starts as a mark does is kept behind "agent:".
+    wanted = {re.sub("^(agent:|user:)", "", call) for call in calls}
     return sorted({label for label, tools in session.exec(statement) if wanted <= set(tools)})
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.queries.pages import within
-from storage.tables import AuditEntry, Candidate, Inference, Namespace, Run, RunEpisode, RunStep
+from storage.tables import AuditEntry, Candidate, Draft, Inference, Namespace, Run, RunEpisode, RunStep
 
 
 def runs_page(
@@ -60,6 +60,26 @@ def findings_of_run(
         Inference.namespace == namespace, Inference.run_id == run_id, col(Inference.verdict).in_(verdicts)
     )
     return list(session.exec(statement.order_by(order, col(Inference.id)).offset(offset).limit(limit)))
+
+
+def drafts_of_findings(
+    session: Session, namespace: str, inference_ids: Sequence[str]
+) -> dict[str, tuple[Draft, Candidate | None]]:
+    """The rule drafted of each of these conclusions, with the candidate it is part of; without a draft it is absent."""
+    statement = (
+        select(Draft, Candidate)
+        .outerjoin(
+            Candidate,
+            sa.and_(
+                col(Candidate.namespace) == col(Draft.namespace),
+                col(Candidate.id) == col(Draft.candidate_id),
+                col(Candidate.run_id) == col(Draft.run_id),
+            ),
+        )
+        .where(Draft.namespace == namespace, Draft.kind == "rule", col(Draft.inference_id).in_(list(inference_ids)))
+        .order_by(col(Draft.id))
+    )
+    return {draft.inference_id: (draft, candidate) for draft, candidate in session.exec(statement)}
 
 
 def verdicts_of_run(session: Session, namespace: str, run_id: str) -> dict[str, int]:

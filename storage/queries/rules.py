@@ -59,24 +59,6 @@ def versions_in(session: Session, namespace: str, states: Collection[str] = ("ac
     return session.exec(statement.order_by(col(RuleVersion.rule_id), col(RuleVersion.version).desc())).all()
 
 
-def revoked_versions_with(session: Session, namespace: str, predicate_ids: Collection[str]) -> dict[str, RuleVersion]:
-    """The latest revoked version that made each of these claims, by predicate id."""
-    statement = (
-        select(Rule.predicate_id, RuleVersion)
-        .join(
-            RuleVersion,
-            (col(RuleVersion.namespace) == col(Rule.namespace)) & (col(RuleVersion.rule_id) == col(Rule.id)),
-        )
-        .where(
-            Rule.namespace == namespace,
-            RuleVersion.state == "revoked",
-            col(Rule.predicate_id).in_(predicate_ids),
-        )
-        .order_by(col(RuleVersion.state_at), col(RuleVersion.version))
-    )
-    return dict(session.exec(statement).all())
-
-
 def ancestors_of(session: Session, namespace: str, keys: Collection[VersionKey]) -> set[VersionKey]:
     """Everything these versions descend from, themselves excluded unless one descends from another."""
     if not keys:

@@ -28,6 +28,11 @@ def run_newest_of_key(session: Session, namespace: str, kind: str, key: str) -> 
     return session.exec(statement.order_by(col(Run.seq).desc()).limit(1)).first()
 
 
+def newest_run_id(session: Session, namespace: str) -> str | None:
+    """The greatest id of a namespace's runs, of whatever kind."""
+    return session.exec(select(sa.func.max(col(Run.id))).where(Run.namespace == namespace)).one()
+
+
 def nights_closed_before(session: Session, namespace: str, run_id: str | None = None) -> Sequence[Run]:
     """Closed nights of a namespace from the newest back, older than ``run_id`` where one is named."""
     statement = select(Run).where(Run.namespace == namespace, Run.kind == "night", Run.state != "running")

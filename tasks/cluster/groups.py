@@ -10,8 +10,9 @@ found others.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from storage.ids import content_hash
-from tasks.cluster.text import normalised
+from tasks.cluster.text import ADDRESS, UNSPACED
 from tasks.cluster.vectors import TextSpace
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +35,15 @@ FEW, FAR = 12, 1.0
 """Below so many tasks a silhouette says nothing, and the cut is at this distance between unit vectors (cosine 0.5)."""
 CUTS = tuple(round(0.4 + 0.1 * step, 1) for step in range(10))
 TERMS, TOOLS = 5, 5
+LEAST = 0.5
+"""Of what the best term of a cluster scores, what another must, to stand beside it."""
+OCCURS = 0.1
+"""Share of a cluster's texts from which a term is one of that cluster."""
+NAMES_SHARE = 0.25
+"""Words with a capital inside sentences, of all words there, above which a capital marks more than names."""
+_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_DIGIT = re.compile(r"\d")
+_INSIDE = re.compile(r"(?:(?<=[^\W\d_] )|(?<=[^\W\d_], ))[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True)
@@ -209,33 +219,76 @@ class _Growing:
 
 def describe(texts: Mapping[str, Sequence[str]], tools: Mapping[str, Counter[str]]) -> list[ClusterDraft]:
     """Name clusters (id to member texts, id to calls made) by the terms and tools that set each apart."""
-    counts = {
-        cluster: Counter(term for text in members for term in terms_of(text)) for cluster, members in texts.items()
-    }
-    everywhere: Counter[str] = Counter(term for own in counts.values() for term in own)
+    names = _names(text for members in texts.values() for text in members)
+    shares = {cluster: _shares(members, names) for cluster, members in texts.items()}
+    everywhere = Counter(term for own in shares.values() for term, share in own.items() if share >= OCCURS)
+    total: Counter[str] = Counter()
+    for own in shares.values():
+        total.update(own)
     drafts = []
     for cluster in sorted(texts):
-        terms = _distinctive(counts[cluster], everywhere, len(texts), len(texts[cluster]))
+        terms = _distinctive(shares[cluster], everywhere, total, len(texts))
         used = [name for name, _ in sorted(tools.get(cluster, Counter()).items(), key=lambda kv: (-kv[1], kv[0]))]
-        drafts.append(ClusterDraft(cluster, ", ".join(terms) or cluster[:8], terms, used[:TOOLS]))
+        label = ", ".join(terms or used[:TOOLS]) or cluster[:8]
+        drafts.append(ClusterDraft(cluster, label, terms, used[:TOOLS]))
     return drafts
 
 
 def terms_of(text: str) -> set[str]:
-    """Terms of a text: words without digits; of a run of letters longer than a word (no spaces), its bigrams."""
+    """Terms of a text: words that are no ids; of a run of letters longer than a word (no spaces), its bigrams."""
     terms: set[str] = set()
-    for word in re.findall(r"[^\W\d_]+", normalised(text)):
-        if any("\u2e80" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7af" for letter in word):
+    for word in _words(text):
+        if _is_unspaced(word):
             terms.update(word[i : i + 2] for i in range(len(word) - 1))
         elif len(word) > 2:
-            terms.add(word)
+            terms.add(word.casefold())
     return terms
 
 
-def _distinctive(own: Counter[str], everywhere: Counter[str], clusters: int, members: int) -> list[str]:
-    """Common inside, rare outside; a term of a single member of many says little of the cluster."""
-    floor = 1 if members < 4 else 2
-    scored = {
-        term: n / members * (1 - (everywhere[term] - 1) / max(clusters, 1)) for term, n in own.items() if n >= floor
-    }
-    return sorted(scored, key=lambda term: (-scored[term], term))[:TERMS]
+def _words(text: str) -> list[str]:
+    """The words of a text as they are written; parts of an address, and of what holds a digit, are of one case."""
+    written = ADDRESS.sub(" ", unicodedata.normalize("NFKC", text))
+    whole = (word for word in re.findall(r"\w+", written) if _is_unspaced(word) or not _DIGIT.search(word))
+    return [part for word in whole for part in re.findall(r"[^\W\d_]+", word)]
+
+
+def _is_unspaced(word: str) -> bool:
+    return _UNSPACED.search(word) is not None
+
+
+def _names(texts: Iterable[str]) -> set[str]:
+    """Words only ever written with a capital inside sentences. None in a script, or a language, that tells no names.
+
+    Where a good part of all words inside sentences has a capital (German nouns, titles) it marks no names.
+    """
+    capital: Counter[str] = Counter()
+    small: Counter[str] = Counter()
+    for text in texts:
+        for found in _INSIDE.finditer(text):
+            word = found.group()
+            (capital if word[0].isupper() and word[1:].islower() else small)[word.casefold()] += 1
+    if capital.total() > NAMES_SHARE * (capital.total() + small.total()):
+        return set()
+    return set(capital) - set(small)
+
+
+def _shares(members: Sequence[str], names: set[str]) -> dict[str, float]:
+    """Term to the share of the members that have it; a term of a single member of many says little of the cluster."""
+    counts = Counter(term for text in members for term in terms_of(text) - names)
+    floor = 1 if len(members) < 4 else 2
+    return {term: n / len(members) for term, n in counts.items() if n >= floor}
+
+
+def _distinctive(own: Mapping[str, float], everywhere: Counter[str], total: Mapping[str, float], n: int) -> list[str]:
+    """Common inside, rare outside: the share inside over the usual share. What most clusters have weighs nothing.
+
+    Words that only join others are short in any language with spaces (Zipf 1935), so a longer word weighs more.
+    """
+    scored = {}
+    for term, share in own.items():
+        usual = (total[term] - share) / max(1, n - 1)
+        if n == 1 or everywhere[term] * 2 <= n:
+            scored[term] = share * (1 - usual) * (1 if _is_unspaced(term) else 1 - 2 / len(term))
+    best = max(scored.values(), default=0.0)
+    telling = (term for term, score in scored.items() if score >= LEAST * best)
+    return sorted(telling, key=lambda term: (-round(scored[term], 9), term))[:TERMS]

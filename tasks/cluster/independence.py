@@ -1,16 +1,21 @@
 """Independent groups: which records are one piece of evidence.
 
 One session, a chain of explicit retries, and near-duplicate records are one group. Near-duplicates share word
-3-shingles (Jaccard 0.9), found by MinHash with one permutation (Li, Owen and Zhang 2012) and banding. Repeated trials
-of one task are not near-duplicates: two records of one task that name different sessions, and do not claim to have
-begun at the same moment, are two trials however alike they went.
+3-shingles (Jaccard 0.9), found by MinHash with one permutation (Li, Owen and Zhang 2012) and banding; each is like the
+first of them, not one like the next, so that likeness does not run on along a chain.
+
+What an agent's token says of others' records can only subtract: a record of its own that names another's session or
+run, or repeats it, counts as that one again. It never makes two records of others one.
+
+Repeated trials of one task are not near-duplicates: two records of one task that name different sessions, and do not
+claim to have begun at the same moment, are two trials however alike they went.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -24,7 +29,9 @@ from tasks.ingest.episode import Episode
 Sketch = npt.NDArray[np.uint16]
 
 SLOTS, BAND = 128, 8
-NEAR = 0.9
+NEAR = 0.93
+"""Estimated Jaccard. The estimate errs by 0.03, and each record is compared with many: at 0.9 what shares a long common
+text would pass by chance."""
 FEW = 20
 """Shingles below which a text is too short for its likeness to mean anything but when it is equal."""
 
@@ -55,6 +62,7 @@ class Record:
     names: tuple[str, ...]
     sketch: Sketch
     group: str | None = None
+    owner: str | None = None
 
 
 def group_ids(records: Sequence[Record]) -> dict[str, str]:
@@ -67,8 +75,13 @@ def group_ids(records: Sequence[Record]) -> dict[str, str]:
     for index, record in enumerate(records):
         if record.group is not None:
             parent[index] = by_group.setdefault(record.group, index)
-    for one, two in _links(records):
+    alike = list(_near_duplicates(records))
+    echo_of = _echoes(records, parent, alike)
+    for one, two in _own_links(records, alike, echo_of):
         _join(parent, one, two)
+    for index, target in echo_of.items():
+        if records[index].group is None:
+            parent[index] = _root(parent, target)
     names: dict[int, str] = {}
     found = {}
     for index, record in enumerate(records):
@@ -138,16 +151,58 @@ def _likeness(left: Sketch, right: Sketch) -> npt.NDArray[np.float64]:
     return same
 
 
-def _links(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
-    """Pairs that are one piece of evidence; of records that are grouped already only those with a new one."""
-    by_session: dict[str, int] = {}
+def _echoes(records: Sequence[Record], parent: Sequence[int], alike: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Records of a capped principal that are another's over again, and of which record."""
+    if all(record.owner is None for record in records):
+        return {}
+    found = {
+        index: parent[index]
+        for index, record in enumerate(records)
+        if record.owner is not None and record.group is not None and records[parent[index]].owner != record.owner
+    }
+    sessions: dict[str, int] = {}
+    for index in sorted(range(len(records)), key=lambda index: (records[index].owner is not None, index)):
+        session = records[index].session
+        if session is not None:
+            _note_echo(records, found, sessions.setdefault(session, index), index)
+    for one, two in (*_retries(records), *alike):
+        _note_echo(records, found, one, two)
+    return found
+
+
+def _note_echo(records: Sequence[Record], found: dict[int, int], one: int, two: int) -> None:
+    """Of two linked records of different owners, the capped one is the echo; of two capped ones the later."""
+    if records[one].owner == records[two].owner:
+        return
+    echo, other = (one, two) if records[two].owner is None else (two, one)
+    if records[echo].group is None and found.get(other) != echo:
+        found.setdefault(echo, other)
+
+
+def _own_links(
+    records: Sequence[Record], alike: Sequence[tuple[int, int]], echo_of: Mapping[int, int]
+) -> Iterable[tuple[int, int]]:
+    """Pairs of one owner that are one piece of evidence; of records grouped already only those with a new one."""
+    by_session: dict[tuple[str | None, str], int] = {}
     for index, record in enumerate(records):
-        if record.session is not None:
-            first = by_session.setdefault(record.session, index)
+        if record.session is not None and index not in echo_of:
+            first = by_session.setdefault((record.owner, record.session), index)
             if record.group is None or records[first].group is None:
                 yield first, index
-    yield from _retries(records)
-    yield from _near_duplicates(records)
+    leader = list(range(len(records)))
+    sketched = ((one, two) for one, two in sorted(alike, key=lambda pair: (pair[1], pair[0])))
+    for one, two in (*_retries(records), *_led(records, sketched, leader)):
+        if records[one].owner == records[two].owner and one not in echo_of and two not in echo_of:
+            yield one, two
+
+
+def _led(records: Sequence[Record], pairs: Iterable[tuple[int, int]], leader: list[int]) -> Iterable[tuple[int, int]]:
+    """Those of the pairs in which the later record is like the first of the earlier one's likes, too."""
+    for one, two in pairs:
+        first = leader[one]
+        if first == one or likeness(records[first].sketch, records[two].sketch) >= NEAR:
+            leader[two] = first if leader[two] == two else leader[two]
+            yield one, two
 
 
 def _retries(records: Sequence[Record]) -> Iterable[tuple[int, int]]:
@@ -240,23 +295,3 @@ def _join(parent: list[int], one: int, two: int) -> None:
     """The earlier record stays the root, so that a group keeps its name as it grows."""
     left, right = _root(parent, one), _root(parent, two)
     parent[max(left, right)] = min(left, right)
-
-
-def capped(groups: Sequence[str], principals: Sequence[str | None], salt: str) -> set[str]:
-    """Groups that count when no principal may bring more than a third of them.
-
-    ``principals`` holds who brought each group, None for those that are not capped. The most prolific principal is
-    cut first, down to half of what all the others bring; which of its groups stay is drawn by a salted hash.
-    """
-    kept: dict[str | None, list[str]] = {}
-    for group, principal in zip(groups, principals, strict=True):
-        kept.setdefault(principal, []).append(group)
-    changed = True
-    while changed:
-        changed = False
-        for principal in sorted((p for p in kept if p is not None), key=lambda p: (-len(kept[p]), p)):
-            others = sum(len(mine) for who, mine in kept.items() if who != principal)
-            if len(kept[principal]) > others // 2:
-                kept[principal] = sorted(kept[principal], key=lambda group: content_hash([salt, group]))[: others // 2]
-                changed = True
-    return {group for mine in kept.values() for group in mine}

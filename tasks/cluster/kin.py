@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.contrast.predicate import Predicate
+from tasks.contrast.predicate import Predicate, shown_name, tool_of
 
 VersionKey = tuple[str, int]
 """Rule id and version number."""
@@ -27,7 +27,7 @@ REWORDED = 0.5
 FOUND = 0.6
 """Part of a line's word 3-shingles that must be there, in their order, for the line to be found."""
 SHORTEST = 5
-"""Words below which a line may be met by chance."""
+"""Words below which a line may be met by chance; one less where the line names two things: "Call `a` before `b`"."""
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af"
 _TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
@@ -107,7 +107,7 @@ def kin_of(predicate: Predicate | None, rules: Promoted, lines: Sequence[str] = 
         direct |= {one.key for one in rules.near(predicate) if _is_kin(predicate, one)}
     if lines:
         mine = Worded.of(lines)
-        direct |= {one.key for one in rules.told if _reworded(mine, one.worded)}
+        direct |= {one.key for one in rules.told if reworded(mine, one.worded)}
     if not direct:
         return frozenset()
     # Another version of the same rule is the same rule.
@@ -119,11 +119,26 @@ def kin_of(predicate: Predicate | None, rules: Promoted, lines: Sequence[str] = 
 
 
 def overlap(one: Predicate, two: Predicate) -> bool:
-    """Whether two predicates may be one rule in other words: the calls of the one are among the other's."""
-    if one.undirected() == two.undirected():
+    """Whether two predicates may be one rule in other words, or one follows from the other being obeyed.
+
+    The calls of the one are among the other's, or both ask for the same call to come first.
+    """
+    if one.undirected() == two.undirected() or _asked_first(one) & _asked_first(two):
         return True
     left, right = set(one.calls), set(two.calls)
     return bool(left and right) and (left <= right or right <= left)
+
+
+def _asked_first(predicate: Predicate) -> frozenset[str]:
+    """The call that a claim about an order wants first; either, as long as it has no direction."""
+    match predicate.kind:
+        case "missing-check":
+            return frozenset(predicate.parts[:1])
+        case "order":
+            wanted = {"do": predicate.parts[:1], "avoid": predicate.parts[1:], None: predicate.parts}
+            return frozenset(wanted[predicate.direction])
+        case _:
+            return frozenset()
 
 
 def _is_kin(predicate: Predicate, told: Told) -> bool:
@@ -140,10 +155,11 @@ def names_in(lines: Iterable[str]) -> frozenset[str]:
 
 
 def _plain(call: str) -> str:
-    return " ".join(call.removeprefix("user:").casefold().split())
+    """A name as it is compared: as texts show it, without the mark of who called."""
+    return " ".join(shown_name(tool_of(call)).casefold().split())
 
 
-def _reworded(one: Worded, two: Worded) -> bool:
+def reworded(one: Worded, two: Worded) -> bool:
     """Alike in letters, and not about different things: drafters word unlike claims alike but for the names in them."""
     if one.names and two.names and one.names.isdisjoint(two.names):
         return False
@@ -169,17 +185,20 @@ class _Line:
     names: frozenset[str]
     shingles: frozenset[Shingle]
     since: datetime | None
+    owners: frozenset[str]
+    """Ids of the rules that say it in the same words."""
 
 
 class RuleTexts:
     """The lines of promoted rules, prepared for being looked for in many episodes.
 
-    A line that rules of different ids share says nothing of which was read, so it is left out. Built once a step; a
-    look costs the words of the episode, and some microseconds for every hundred lines.
+    A line that several rules share is credited to those of them of which a line of their own stands there too, and else
+    to all: what may have been read can only take support away. Built once a step; a look costs the words of the
+    episode, and some microseconds for every hundred lines.
     """
 
     def __init__(self, told: Iterable[Told]) -> None:
-        self._lines = list(_distinctive(told))
+        self._lines = list(_lines(told))
         words = sorted({word for line in self._lines for shingle in line.shingles for word in shingle})
         self._place = {word: at for at, word in enumerate(words)}
         self._has = np.zeros((len(words), len(self._lines)), np.uint16)
@@ -202,12 +221,13 @@ class RuleTexts:
         if not likely.size:
             return frozenset()
         there, words = _shingles(said), set(said)
-        lines = [self._lines[at] for at in likely.tolist()]
-        return frozenset(
-            line.key
-            for line in lines
+        lines = [
+            line
+            for line in (self._lines[at] for at in likely.tolist())
             if line.names <= words and _stands(line, there) and not (arrived and line.since and line.since > arrived)
-        )
+        ]
+        surely = {line.key[0] for line in lines if len(line.owners) == 1}
+        return frozenset(line.key for line in lines if line.key[0] in surely or surely.isdisjoint(line.owners))
 
 
 def texts_found(body: Mapping[str, Any], rules: RuleTexts, arrived: datetime | None = None) -> frozenset[VersionKey]:
@@ -233,12 +253,13 @@ def _shingles(words: Sequence[str]) -> frozenset[Shingle]:
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
-def _distinctive(told: Iterable[Told]) -> Iterable[_Line]:
-    lines = [(one, tuple(tokens(line)), line) for one in told for line in one.lines]
+def _lines(told: Iterable[Told]) -> Iterable[_Line]:
+    said = [(one, line, tuple(tokens(line))) for one in told for line in one.lines]
     owners: dict[tuple[str, ...], set[str]] = {}
-    for one, words, _line in lines:
+    for one, _, words in said:
         owners.setdefault(words, set()).add(one.key[0])
-    for one, words, line in lines:
-        if len(words) >= SHORTEST and len(owners[words]) == 1:
-            names = frozenset(word for name in names_in([line]) for word in tokens(name))
-            yield _Line(one.key, names, _shingles(words), one.promoted_at)
+    for one, line, words in said:
+        named = names_in([line])
+        if len(words) >= SHORTEST - (len(named) > 1):
+            names = frozenset(word for name in named for word in tokens(name))
+            yield _Line(one.key, names, _shingles(words), one.promoted_at, frozenset(owners[words]))

@@ -10,7 +10,7 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\U0
 
 _UNIT = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _UNSPACED = re.compile(rf"([{UNSPACED}])")
-_ADDRESS = re.compile(r"[^\s@()<>（），。]{1,64}@[\w.-]+|\b[a-zA-Z]{2,9}://\S+|\bwww\.\S+")
+ADDRESS = re.compile(r"[^\s@()<>（），。]{1,64}@[\w.-]+|\b[a-zA-Z]{2,9}://\S+|\bwww\.\S+")
 CODE = 5
 """Capitals in a row, without a small letter, from which on a word is taken for an id."""
 
@@ -43,7 +43,7 @@ def units(text: str) -> list[str]:
     """
     text = unicodedata.normalize("NFKC", text)
     if "@" in text or "://" in text or "www." in text:
-        text = _ADDRESS.sub(" ", text)
+        text = ADDRESS.sub(" ", text)
     return [word for word in _UNIT.findall(text) if not _is_particular(word)]
 
 

@@ -23,7 +23,7 @@ def as_claim(ref: str, content: Mapping[str, Any]) -> Claim:
     """A stored content as one side of a comparison. An exemplar advises nothing, so its words are not compared."""
     guidance = [str(line) for line in content.get("guidance") or ()]
     text = "\n".join([str(content.get("when_to_use") or ""), *guidance]) if guidance else ""
-    title = guidance[0] if guidance else str(content.get("when_to_use") or "")
+    title = guidance[0].rstrip(".") if guidance else str(content.get("when_to_use") or "")
     return Claim(ref, content.get("predicate") or {}, content.get("scope") or {}, title, text)
 
 
@@ -50,7 +50,7 @@ def runs_side(title: str, groups: int, cited: Iterable[Cited]) -> dict[str, Any]
 
 
 def stated_side(statements: tuple[Statement, ...]) -> dict[str, Any]:
-    """The side of a stated fact: its words, and in how many sessions it was said."""
+    """The side of a stated fact: its words, since when it is said to be so, and in how many sessions it was said."""
     newest = statements[-1]
     return {
         "title": fact_words(newest),
@@ -58,7 +58,7 @@ def stated_side(statements: tuple[Statement, ...]) -> dict[str, Any]:
         "support": len({each.session or each.episode_id for each in statements}),
         "counter": 0,
         "trust": sorted({each.trust for each in statements}),
-        "said_at": newest.holds_from.isoformat(timespec="seconds"),
+        "said_at": statements[0].holds_from.isoformat(timespec="seconds"),
         "episodes": _episodes((each.episode_id, each.step_id) for each in reversed(statements)),
     }
 
@@ -125,7 +125,8 @@ def mixed_row(namespace: str, one: Mixed, failed: list[Cited], succeeded: list[C
         "kind": "contradiction",
         "form": "mixed-outcome",
         "with": right,
-        "detail": f"{title}: about as often a success as a failure, so something that the calls do not show decides",
+        "detail": f"{title}: failed in {one.failure}, succeeded in {one.success} independent groups, so something that "
+        "the calls do not show decides",
         "sides": {
             left: runs_side(f"{title}: failed", one.failure, failed),
             right: runs_side(f"{title}: succeeded", one.success, succeeded),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.contrast.agent import Adjusted, Crew, adjust
 from tasks.contrast.cmh import Effects, Floats, Tables, effects, odds_ratios
-from tasks.contrast.confirm import BY_GROUP, Trial, already_tested, look, still_holds
+from tasks.contrast.confirm import MOST_FOLDS, Trial, already_tested, is_by_task, look, still_holds
 from tasks.contrast.fdr import q_values
 from tasks.contrast.features import Bools
 from tasks.contrast.predicate import Direction, Predicate, predicate_id
@@ -59,8 +59,8 @@ class PastLook:
 class Question:
     """Where the family is and how strict to be, and what earlier nights did.
 
-    ``past`` holds earlier confirmations by predicate id; ``looked`` the last run that tested a predicate on each of the
-    four folds, empty for never; ``arrived`` the run in which each unit's group was first seen. Run ids grow with time.
+    ``past`` holds earlier confirmations by predicate id; ``looked`` the last run that tested a predicate on each fold,
+    empty for never; ``arrived`` the run in which each unit's group was first seen. Run ids grow with time.
     ``look_number`` counts the nights of the namespace that spent alpha, with this one.
     """
 
@@ -126,7 +126,7 @@ def analyse(sample: Sample, question: Question) -> Analysis:
     return Analysis(tests, findings, {identity[f]: tested for f, tested in by_feature.items()}, sides)
 
 
-def _tested(sample: Sample, question: Question) -> Bools | None:
+def _tested(sample: Sample, question: Question) -> list[Bools] | None:
     """Where each feature was tested before, whichever direction it was then given."""
     if not question.looked or not question.arrived:
         return None
@@ -136,7 +136,7 @@ def _tested(sample: Sample, question: Question) -> Bools | None:
         for direction in DIRECTIONS:
             identity = predicate_id(question.namespace, question.family, predicate.toward(direction))
             for fold, run in enumerate(question.looked.get(identity, ())):
-                last = looked.setdefault(feature, [-1] * 2 * BY_GROUP)
+                last = looked.setdefault(feature, [-1] * MOST_FOLDS)
                 last[fold] = max(last[fold], bisect_right(runs, run) - 1)
     arrived = np.array([bisect_left(runs, run) for run in question.arrived], dtype=np.int64)
     return already_tested(sample, question.salt, arrived, looked)
@@ -205,7 +205,7 @@ def _tonight(trial: Trial, same: bool) -> HeldOutTest:
     return HeldOutTest(
         fold=trial.fold, groups=len(trial.groups), odds_ratio=_finite(trial.odds_ratio), low=_finite(trial.low) or 0.0,
         high=_finite(trial.high), p_value=trial.p_value, alpha=trial.alpha, same_direction=same,
-        confirmed=trial.confirmed and same, strata=trial.strata, earlier=False, by_task=trial.fold < BY_GROUP,
+        confirmed=trial.confirmed and same, strata=trial.strata, earlier=False, by_task=is_by_task(trial.fold),
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def _earlier(sample: Sample, past: PastLook) -> HeldOutTest:
     return HeldOutTest(
         fold=past.fold, groups=int(units.sum()), odds_ratio=past.odds_ratio, low=0.0, high=None, p_value=past.p_value,
         alpha=past.alpha, same_direction=True, confirmed=True, strata=int(sample.informative_strata(units).sum()),
-        earlier=True, by_task=past.fold < BY_GROUP,
+        earlier=True, by_task=is_by_task(past.fold),
     )  # fmt: skip
 
 

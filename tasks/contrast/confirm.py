@@ -7,11 +7,12 @@ tasks: all of them might else lie in one fold, and it could never be tested. Whi
 its margins alone, which the exact test conditions on; where its effect lies, on the suggesting fold. A feature is never
 tested twice on one group: a later look of it uses the groups that arrived since its last one.
 
-Error over a year. A test's p is exact given the margins (never the mid-p), Holm's step-down runs over what one fold
-suggested, the two splits share the look's alpha, each fold of a split has half of that, families of one night share the
-night's alpha, and the nights that looked share the year's: 6/(pi^2 r^2) of it for the r-th. A night whose families have
-nothing to test costs nothing. Whether to look is decided from the suggesting fold and, of the testing fold, from its
-outcomes alone: the features of the testing fold are not seen before they are tested.
+Error over a year. A test's p is exact given the margins (never the mid-p), Holm's step-down, weighted by promise,
+runs over what one fold suggested, the draws of the folds share the look's alpha, the two splits that of a draw, each
+fold of a split has half of that, families of one night share the night's alpha, and the nights that looked share the
+year's: 6/(pi^2 r^2) of it for the r-th. A night whose families have nothing to test costs nothing. Whether to look is
+decided from the suggesting fold and, of the testing fold, from its outcomes alone: the features of the testing fold
+are not seen before they are tested.
 """
 
 from __future__ import annotations
@@ -27,10 +28,16 @@ from tasks.contrast.cells import about_releases, by_release, by_task
 from tasks.contrast.cmh import Floats, Ints, odds_ratios, one_sided_p
 from tasks.contrast.features import Bools, Columns
 from tasks.contrast.sample import Sample
-from tasks.contrast.suggest import Fold, Plan, suggest_everywhere, suggest_locally
+from tasks.contrast.suggest import Fold, Plan, shares, suggest_everywhere, suggest_locally
 
-BY_GROUP = 2
-"""Folds are numbered 0 and 1 by task, and from here on by group."""
+BY_GROUP, FOLDS = 2, 4
+"""Of each draw folds 0 and 1 are by task, 2 and 3 by group; the next draw's follow."""
+
+FEW_UNITS, FEW_DRAWS = 4000, 3
+MOST_FOLDS = FEW_DRAWS * FOLDS
+
+BY_TASK_PART = 0.75
+"""Of a look's alpha, where there are both splits: what holds on tasks it was not found on is worth more."""
 
 LEAST_A_SIDE = 3
 """Tasks in each fold that must say something of a feature that is split by task."""
@@ -38,7 +45,7 @@ LEAST_A_SIDE = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """One test of one feature (an index into the sample's columns) on one fold: 0 and 1 by task, 2 and 3 by group."""
+    """One test of one feature (an index into the sample's columns) on one fold; see ``FOLDS``."""
 
     feature: int
     fold: int
@@ -97,41 +104,78 @@ def splits(sample: Sample, salt: str, min_strata: int) -> list[Split]:
 
 
 def look(
-    sample: Sample, *, alpha: float, salt: str, q_level: float, min_strata: int, tested: Bools | None = None
+    sample: Sample,
+    *,
+    alpha: float,
+    salt: str,
+    q_level: float,
+    min_strata: int,
+    tested: Sequence[Bools] | None = None,
 ) -> list[Trial]:
     """Test on each fold what the other suggests, where the test has a fair chance; [] costs no alpha.
 
     Args:
-        tested: shape (units, features), where a feature was tested on a unit at an earlier look; nowhere if absent.
+        tested: by draw, shape (units, features), where a feature was tested on a unit at an earlier look; nowhere if
+            absent.
     """
     if not sample.columns.predicates or alpha <= 0:
         return []
-    before = np.zeros_like(sample.columns.mask) if tested is None else tested
-    cut = splits(sample, salt, min_strata)
+    drawn = draws(len(sample.success))
     trials: list[Trial] = []
-    for split in cut:
-        level, suggest = alpha / len(cut) / 2, suggest_everywhere if split.by_task else suggest_locally
-        for side in (False, True):
-            fold = Fold(split.fold == side, before)
-            plan = suggest(sample, fold, level, q_level, split.whole)
-            trials += _test(sample, fold, plan, int(side) + (0 if split.by_task else BY_GROUP), level)
+    for draw in range(drawn):
+        before = np.zeros_like(sample.columns.mask) if tested is None else tested[draw]
+        trials += _look(sample, alpha / drawn, draw, _salt(salt, draw), q_level, min_strata, before)
     return trials
 
 
-def already_tested(sample: Sample, salt: str, arrived: Ints, looked: Mapping[int, Sequence[int]]) -> Bools:
-    """Where each feature was tested before, shape (units, features).
+def draws(units: int) -> int:
+    """How many times the folds are drawn: whether so few tasks fall well apart is luck in a single draw."""
+    return FEW_DRAWS if units <= FEW_UNITS else 1
+
+
+def _salt(salt: str, draw: int) -> str:
+    return f"{salt}\x00{draw}" if draw else salt
+
+
+def _look(
+    sample: Sample, alpha: float, draw: int, salt: str, q_level: float, min_strata: int, before: Bools
+) -> list[Trial]:
+    """The tests of one draw of the folds."""
+    cut = splits(sample, salt, min_strata)
+    trials: list[Trial] = []
+    for split in cut:
+        part = BY_TASK_PART if split.by_task else 1 - BY_TASK_PART
+        level = (alpha * part if len(cut) > 1 else alpha) / 2
+        suggest = suggest_everywhere if split.by_task else suggest_locally
+        for side in (False, True):
+            fold = Fold(split.fold == side, before)
+            plan = suggest(sample, fold, level, q_level, split.whole)
+            trials += _test(sample, fold, plan, draw * FOLDS + int(side) + (0 if split.by_task else BY_GROUP), level)
+    return trials
+
+
+def already_tested(sample: Sample, salt: str, arrived: Ints, looked: Mapping[int, Sequence[int]]) -> list[Bools]:
+    """Where each feature was tested before, by draw, each of shape (units, features).
 
     Args:
         arrived: the night on which each unit's group was first seen, as a number that grows with time.
-        looked: by feature, the last night on which it was tested on each of the four folds; -1 for never.
+        looked: by feature, the last night on which it was tested on each fold; -1 for never.
     """
-    found = np.zeros_like(sample.columns.mask)
-    by_task = folds(sample.strata, salt)[sample.stratum].astype(np.int64)
-    by_group = folds(sample.groups, salt).astype(np.int64) + BY_GROUP
-    for feature, nights in looked.items():
-        last = np.asarray(nights)
-        found[:, feature] = (arrived <= last[by_task]) | (arrived <= last[by_group])
-    return found
+    every = []
+    for draw in range(draws(len(sample.success))):
+        found, drawn = np.zeros_like(sample.columns.mask), _salt(salt, draw)
+        by_task = draw * FOLDS + folds(sample.strata, drawn)[sample.stratum].astype(np.int64)
+        by_group = draw * FOLDS + folds(sample.groups, drawn).astype(np.int64) + BY_GROUP
+        for feature, nights in looked.items():
+            last = np.asarray(nights)
+            found[:, feature] = (arrived <= last[by_task]) | (arrived <= last[by_group])
+        every.append(found)
+    return every
+
+
+def is_by_task(fold: int) -> bool:
+    """Whether a numbered fold is of a split by task."""
+    return fold % FOLDS < BY_GROUP
 
 
 def _test(sample: Sample, fold: Fold, plan: Plan, number: int, alpha: float) -> list[Trial]:
@@ -143,7 +187,7 @@ def _test(sample: Sample, fold: Fold, plan: Plan, number: int, alpha: float) -> 
     tables = cells.tables(sample.with_columns(Columns(columns.predicates, columns.values & where, where)), fold.units)
     ratio, low, high = odds_ratios(tables)
     p = np.array([one_sided_p(tables.feature(i), side) for i, side in enumerate(plan.sides)])
-    levels = holm_levels(p, alpha)
+    levels = holm_levels(p, alpha, shares(len(p)))
     informative = cells.spread(tables.informative, about_releases(columns))
     rested = fold.units[:, None] & where & informative[cells.of]
     return [
@@ -157,16 +201,22 @@ def _test(sample: Sample, fold: Fold, plan: Plan, number: int, alpha: float) -> 
     ]  # fmt: skip
 
 
-def holm_levels(p: Floats, alpha: float) -> Floats:
-    """The level each p is held to under Holm's step-down (Holm 1979); after the first miss the level stops growing."""
-    order = np.argsort(p, kind="stable")
+def holm_levels(p: Floats, alpha: float, weights: Floats | None = None) -> Floats:
+    """The level each p is held to under Holm's step-down (Holm 1979); after the first miss the level stops growing.
+
+    Args:
+        weights: shares of alpha, set before any p was seen; equal ones if absent.
+    """
+    share = np.ones(len(p)) if weights is None else weights
+    order = np.argsort(p / share, kind="stable")
     levels = np.empty(len(p))
-    current, missed = 0.0, False
-    for place, index in enumerate(order):
+    left, per_share, missed = float(share.sum()), 0.0, False
+    for index in order:
         if not missed:
-            current = alpha / (len(p) - place)
-            missed = bool(p[index] > current)
-        levels[index] = current
+            per_share = alpha / left
+            missed = bool(p[index] > share[index] * per_share)
+        levels[index] = share[index] * per_share
+        left -= float(share[index])
     return levels
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from storage.ids import canonical_json
-from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, USER, Predicate
+from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, USER, Predicate, agent_call
 from tasks.ingest.episode import Episode, Step
 
 LOOP_TOTAL = 3
 """So many identical calls in one run are a loop; two in a row, with no other call between, are one already."""
+
+MOST_FAILURES, REACH = 50, 40
+"""Failures kept of one run, and calls after each that may be what helped: a run of thousands must not be all pairs."""
 
 VALUE_LENGTH = 40
 ERROR_WORDS = 8
@@ -76,7 +79,7 @@ def read_facts(episode: Episode) -> Facts:
 
 def call_key(step: Step) -> str:
     """The agent's call by its name; the user's own apart from it."""
-    return f"{USER}{step.name}" if step.requestor == "user" else str(step.name)
+    return f"{USER}{step.name}" if step.requestor == "user" else agent_call(str(step.name))
 
 
 def error_signature(text: str) -> str:
@@ -200,15 +203,23 @@ def _loops(calls: list[Step]) -> dict[str, tuple[str, ...]]:
 
 
 def _failures(steps: list[Step], calls: list[Step]) -> dict[tuple[str, str], Failure]:
-    """First failure of each (call, error signature), with what was called after the error was seen."""
+    """First failure of each (call, error signature), with what was called soon after the error was seen."""
     by_id = {step.id: (position, step) for position, step in enumerate(calls)}
     failures: dict[tuple[str, str], Failure] = {}
     for step in steps:
         if step.kind != "observation" or not step.is_error or step.of not in by_id:
             continue
         position, failed = by_id[step.of]
-        then: dict[str, str] = {}
-        for later in calls[position + 1 :]:
-            then.setdefault(call_key(later), later.id)
-        failures.setdefault((call_key(failed), error_signature(step.text)), Failure(step.id, then))
+        key = call_key(failed), error_signature(step.text)
+        if key not in failures:
+            failures[key] = Failure(step.id, _soon_after(calls, position))
+            if len(failures) >= MOST_FAILURES:
+                break
     return failures
+
+
+def _soon_after(calls: list[Step], position: int) -> dict[str, str]:
+    then: dict[str, str] = {}
+    for later in islice(calls, position + 1, position + 1 + REACH):
+        then.setdefault(call_key(later), later.id)
+    return then

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, SIMPLICITY, USER, Predicate
+from tasks.contrast.predicate import SHAPE_ABSENT, SHAPE_EMPTY, SIMPLICITY, USER, Predicate, tool_of
 from tasks.contrast.table import (
     ARGUMENT,
     CALL,
@@ -67,7 +67,7 @@ class Columns:
 
 def is_consequential(call: str) -> bool:
     """Whether a call may change something: every call whose name does not say that it only reads."""
-    words = re.findall(r"[a-z]+", call.removeprefix(USER).rsplit(".", 1)[-1].casefold())
+    words = re.findall(r"[a-z]+", tool_of(call).rsplit(".", 1)[-1].casefold())
     return not words or words[0] not in READS
 
 

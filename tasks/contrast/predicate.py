@@ -1,11 +1,13 @@
 """What a rule claims about a run, in a form a machine can check, and the plain words for it.
 
 A predicate speaks of calls by key: ``cancel_reservation`` is the agent's own call, ``user:toggle_data`` one that the
-user made. It has no direction while it is only a feature; a finding gives it one (``do`` or ``avoid``).
+user made, ``agent:user:pay`` the agent's own call of a tool that is really named ``user:pay``. It has no direction
+while it is only a feature; a finding gives it one (``do`` or ``avoid``).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +19,11 @@ Direction = Literal["do", "avoid"]
 USER = "user:"
 AGAIN = "again:"
 """Marks a remedy that is the failed call itself, made otherwise: ``again:git push --set-upstream``."""
+AGENT = "agent:"
+"""Set before an agent's own call whose name starts with a mark, so that no name can pass for one."""
+
+LONGEST_NAME = 80
+_ILL_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff`\"'\u2018-\u201f\u00ab\u00bb]")
 
 SIMPLICITY: dict[str, int] = {
     "call-present": 0,
@@ -101,11 +108,39 @@ def predicate_id(namespace: str, family: str, predicate: Predicate) -> str:
     return content_hash([namespace, family, predicate.canonical(family)], length=16)
 
 
+def agent_call(name: str) -> str:
+    """The key of an agent's own call: its name, set apart where it starts as a mark does."""
+    return f"{AGENT}{name}" if name.startswith((USER, AGAIN, AGENT)) else name
+
+
+def tool_of(call: str) -> str:
+    """The name behind a call's key, without the mark that it carries."""
+    mark = next((mark for mark in (AGENT, USER, AGAIN) if call.startswith(mark)), "")
+    name = call.removeprefix(mark)
+    return tool_of(name) if mark == AGAIN and name.startswith(AGENT) else name
+
+
+def shown_name(name: str) -> str:
+    """A name that came out of runs, fit to stand between backticks: one line, at most ``LONGEST_NAME`` characters.
+
+    Controls are shown as their pictures; quotation marks and what has no picture are replaced. A shown name is shown
+    as it is.
+    """
+    shown = _ILL_SHOWN.sub(_picture, name)
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code == 0x7F:
+        return "\N{SYMBOL FOR DELETE}"
+    return chr(0x2400 + code) if code < 0x20 else "\N{REPLACEMENT CHARACTER}"
+
+
 def call_words(call: str) -> str:
     """A call as a person reads it."""
-    if call.startswith(USER):
-        return f"the user's own `{call.removeprefix(USER)}`"
-    return f"`{call.removeprefix(AGAIN)}`"
+    name = f"`{shown_name(tool_of(call))}`"
+    return f"the user's own {name}" if call.startswith(USER) else name
 
 
 def happened_words(predicate: Predicate) -> str:
@@ -125,13 +160,14 @@ def happened_words(predicate: Predicate) -> str:
         case "argument":
             return f"{parts[0]} was called with {argument_words(predicate.parts[1], predicate.parts[2])}"
         case "environment":
-            return f"{predicate.parts[0]} was at version {predicate.parts[1]}"
+            return f"{shown_name(predicate.parts[0])} was at version {predicate.parts[1]}"
         case "length":
             return f"more than {predicate.parts[0]} calls were made"
 
 
 def argument_words(argument: str, value: str) -> str:
     """An argument and its value or shape as a person reads it."""
+    argument = shown_name(argument)
     words = {SHAPE_ABSENT: f"no `{argument}`", SHAPE_EMPTY: f"an empty `{argument}`"}
     if value.startswith("<") and value not in words:
         return f"`{argument}` written like {value.strip('<>')} (9 a digit, a or A a letter)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tasks.contrast.confirm import family_alpha, night_alpha
 from tasks.contrast.predicate import Predicate, predicate_id
 from tasks.contrast.recoveries import EVERYWHERE, LABEL, with_recoveries
 from tasks.contrast.recoveries.judge import Earlier, Judged, Judgement, Strictness, judge
-from tasks.contrast.recoveries.step import Sessions, load_sessions
+from tasks.contrast.recoveries.step import Sessions, fold_salt, load_sessions
 from tasks.contrast.recoveries.trials import Trials, build_trials, steps_of, too_rare
 from tasks.contrast.recoveries.words import cases, statement, statistics
 from tasks.contrast.ruled_out import ruled_out
@@ -34,16 +34,17 @@ FEW_OBSERVATIONS = 20
 """Observations kept of one inference by its verdict, half of each stance; its counts are of all."""
 
 Shown = tuple[Observation, InferenceObservation]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _History:
-    """What earlier nights spent and confirmed."""
+    """What earlier nights spent, confirmed, and tested: ``looked`` has, by predicate, the last run on each fold."""
 
     alpha: float
     number: int
     past: Mapping[str, Sequence[Earlier]]
-    last_look: str | None
+    looked: Mapping[str, Sequence[str]]
 
 
 def recover(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
@@ -51,20 +52,21 @@ def recover(database: Database, claim: Claim, context: StepContext) -> dict[str,
     _put_family(database, claim, context)
     sessions = load_sessions(database, claim.namespace, context.settings, claim)
     history = _history(database, claim, context)
-    trials = trials_of(sessions, last_look=history.last_look)
+    trials = trials_of(sessions, fold_salt(claim.namespace))
     strictness = Strictness(
-        history.alpha, context.settings.q_level, f"fold\x00{claim.namespace}", _past(claim, trials, history)
-    )
+        history.alpha, context.settings.q_level, fold_salt(claim.namespace),
+        past=_by_column(claim, trials, history.past), looked=_by_column(claim, trials, history.looked),
+    )  # fmt: skip
     judgement = judge(trials, strictness)
     _save(database, claim, context, trials, judgement, history)
     return _result(sessions, trials, judgement)
 
 
-def trials_of(sessions: Sessions, *, last_look: str | None) -> Trials:
+def trials_of(sessions: Sessions, salt: str) -> Trials:
     """Rows and columns of these sessions, echoes left out."""
     promoted = sessions.promoted
     return build_trials(
-        sessions.told, last_look=last_look, kin=(lambda claim: kin_of(claim, promoted)) if promoted.told else None
+        sessions.told, salt=salt, kin=(lambda claim: kin_of(claim, promoted)) if promoted.told else None
     )
 
 
@@ -83,7 +85,7 @@ def _history(database: Database, claim: Claim, context: StepContext) -> _History
         informative = queries.informative_tasks(session, claim.namespace, families)
         nights = queries.nights_that_looked(session, claim.namespace, claim.run_id)
         confirmed = queries.looks_confirmed(session, claim.namespace, claim.run_id)
-        last_look = queries.last_look_of_family(session, claim.namespace, EVERYWHERE, claim.run_id)
+        looked = queries.last_looks(session, claim.namespace, claim.run_id)
     past: defaultdict[str, list[Earlier]] = defaultdict(list)
     for look in confirmed:
         past[look.predicate_id].append(
@@ -91,19 +93,19 @@ def _history(database: Database, claim: Claim, context: StepContext) -> _History
         )
     night = night_alpha(context.settings.yearly_alpha, nights)
     alpha = family_alpha(night, with_recoveries(informative, families), EVERYWHERE)
-    return _History(alpha, nights + 1, past, last_look)
+    return _History(alpha, nights + 1, past, looked)
 
 
 def _identity(claim: Claim, predicate: Predicate) -> str:
     return predicate_id(claim.namespace, EVERYWHERE, predicate.toward("do"))
 
 
-def _past(claim: Claim, trials: Trials, history: _History) -> dict[int, Sequence[Earlier]]:
-    """Earlier confirmations by column; a column that the night does not ask of any more has none."""
-    if not history.past:
+def _by_column(claim: Claim, trials: Trials, by_predicate: Mapping[str, T]) -> dict[int, T]:
+    """What is known of earlier nights by column; of what the night does not ask of any more, nothing."""
+    if not by_predicate:
         return {}
-    identities = {_identity(claim, p): column for column, p in enumerate(trials.sample.columns.predicates)}
-    return {identities[one]: looks for one, looks in history.past.items() if one in identities}
+    identities = [_identity(claim, predicate) for predicate in trials.sample.columns.predicates]
+    return {column: by_predicate[one] for column, one in enumerate(identities) if one in by_predicate}
 
 
 def _save(
@@ -215,5 +217,5 @@ def _result(sessions: Sessions, trials: Trials, judgement: Judgement) -> dict[st
             chain.retries[0].worked and not chain.retries[0].acts for chain in chains
         ),
         "errors_met_by_too_few": too_rare(trials),
-        "tainted": sessions.tainted, "dropped_by_cap": sessions.dropped_by_cap,
+        "tainted": sessions.tainted, "dropped_by_cap": trials.dropped_by_cap,
     }  # fmt: skip

@@ -229,4 +229,5 @@ def _result(analysis: Analysis, units: Units, family: FamilyRuns) -> dict[str, A
         "tests": analysis.tests, "confirmed": verdicts["confirmed"], "unconfirmed": verdicts["unconfirmed"],
         "insufficient": verdicts["insufficient"], "confounded": confounded, "units": len(units.runs),
         "episodes_compared": len(family.runs), "tainted": len(family.tainted), "dropped_by_cap": units.dropped_by_cap,
+        "same_as_another": len(units.groups) - len(set(units.groups.values())),
     }  # fmt: skip

@@ -21,9 +21,9 @@ from tasks.contrast.sample import Sample
 
 SCREEN_P = 0.05
 AT_LEAST, AT_MOST = 5, 40
-FAIR_POWER, MIN_POWER = 0.5, 0.1
-"""A look spends alpha for good and uses up its groups: it is made where one test at least would pass half of the time.
-What has little chance goes along then, for it costs little under Holm, but starts no look of its own."""
+FAIR_POWER, MIN_POWER = 0.3, 0.1
+"""A look spends alpha for good: it is made where one test at least has a fair chance. What has little goes along then,
+for it costs little under Holm, but starts no look of its own."""
 
 SHRINK = 1.0
 """Prior information on a log odds ratio of zero, in the units of the test's variance: damps the winner's curse."""
@@ -89,12 +89,19 @@ def _plan(sample: Sample, fold: Fold, alpha: float, q_level: float, asked: Bools
     allowed = asked & (seen.effects.variance > 0) & seen.where.any(0)
     chosen = _suggested(sample, ~fold.units, seen.effects, allowed, q_level)
     chosen = sorted(chosen, key=lambda f: (-seen.promise[f], f))
-    power = [stats.norm.sf(stats.norm.isf(alpha / (rank + 1)) - seen.promise[f]) for rank, f in enumerate(chosen)]
+    levels = alpha * shares(len(chosen))
+    power = [stats.norm.sf(stats.norm.isf(level) - seen.promise[f]) for f, level in zip(chosen, levels, strict=True)]
     if max(power, default=0.0) < FAIR_POWER:
         chosen = []
     chosen = [f for f, chance in zip(chosen, power, strict=False) if chance >= MIN_POWER]
     sides = tuple(-1 if seen.effects.excess[f] < 0 else 1 for f in chosen)
     return Plan(tuple(chosen), sides, cells, seen.where[:, chosen])
+
+
+def shares(many: int) -> Floats:
+    """How tests in order of promise share their level: the r-th has a part in proportion to 1/r. They add up to one."""
+    parts = 1 / np.arange(1, many + 1)
+    return np.asarray(parts / parts.sum() if many else parts)
 
 
 def _suggested(sample: Sample, units: Bools, seen: Effects, allowed: Bools, q_level: float) -> list[int]:

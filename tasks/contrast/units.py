@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tasks.cluster.independence import Record, capped, group_ids
+from tasks.cluster.independence import Record, group_ids
 from tasks.cluster.kin import Promoted, VersionKey, kin_of
 from tasks.cluster.strata import stratum_names
+from tasks.contrast.cap import capped_columns
 from tasks.contrast.features import Bools, Columns, View, build_columns, distinct
 from tasks.contrast.predicate import Predicate
 from tasks.contrast.sample import Sample
@@ -42,7 +43,8 @@ class Run:
 class Units:
     """The units, their facts, and the sample made of them, row by row; ``groups`` covers every episode.
 
-    ``arrived`` is the run in which each unit's group was first seen.
+    ``arrived`` is the run in which each unit's group was first seen; ``dropped_by_cap`` counts units that some feature
+    does without, since their principal brings too many.
     """
 
     runs: list[Run]
@@ -78,14 +80,16 @@ def build_units(
         seen_first.setdefault(group, run.consumed_by)
         if run.decides:
             first.setdefault(group, index)
-    kept = capped(list(first), [runs[index].principal for index in first.values()], salt)
-    rows = [index for group, index in first.items() if group in kept]
+    rows = list(first.values())
     units, facts = [runs[index] for index in rows], table.take(rows)
     owners = [groups[run.record.episode_id] for run in units]
     fresh = np.array([last_look is None or seen_first[group] > last_look for group in owners], dtype=bool)
     columns = distinct(build_columns(facts, MIN_SUPPORT)) if predicates is None else columns_of(facts, predicates)
     sample = _sample(units, columns, [names[index] for index in rows], owners, fresh)
-    return Units(units, facts, sample, groups, [seen_first[group] for group in owners], len(first) - len(rows))
+    capped = capped_columns(columns, sample.success, sample.stratum, owners, [run.principal for run in units], salt)
+    dropped = int((columns.mask & ~capped.mask).any(1).sum())
+    sample = sample.with_columns(capped)
+    return Units(units, facts, sample, groups, [seen_first[group] for group in owners], dropped)
 
 
 def columns_of(table: FactsTable, predicates: Sequence[Predicate]) -> Columns:

@@ -6,7 +6,7 @@ then to check whether the case applies, never to avoid or to insist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.contrast.predicate import (
@@ -21,6 +21,9 @@ from tasks.contrast.predicate import (
 from tasks.contrast.recoveries import is_everywhere
 
 LONGEST_VALUE = 80
+TOOLS, TEXT, MORE = "tools ", "tasks like ", " …"
+"""How the label of a family starts that tools or a first text name, and how one ends that leaves some out."""
+MOST_NAMES = 4
 NO_ADVICE = "the length of a run follows from what was done in it: it is reported, and no advice"
 
 
@@ -29,11 +32,37 @@ def when_to_use(predicate: Mapping[str, Any], family_label: str) -> str:
     occasion = _occasion(from_canonical(dict(predicate)))
     if is_everywhere(predicate):
         return f"{occasion}."
-    return f"{occasion}, in tasks of the kind “{_quoted(family_label)}”."
+    return f"{occasion}, {_place(family_label)}."
+
+
+def _place(family_label: str) -> str:
+    """Where a family is met, by what names it: tools offered, components of the environment, or a first text.
+
+    Quoted, not set as code: code in a text is what the text is about, and by that rules of one place are told apart.
+    """
+    if family_label.startswith(TOOLS):
+        return f"with the tools {_listed(family_label.removeprefix(TOOLS).split(', '))}"
+    if family_label.startswith(TEXT):
+        return f"in {_quoted(family_label)}"
+    components = family_label.split(" + ")
+    return f"where {_listed(components)} {'is' if len(components) == 1 else 'are'} used"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a row; that there are more stays open."""
+    plain = [_quoted(name.removesuffix(MORE)).replace("`", "'") for name in names[:MOST_NAMES]]
+    *first, last = [f"“{name}”" for name in plain]
+    if len(names) > MOST_NAMES or names[-1].endswith(MORE):
+        return f"{', '.join([*first, last])} and others"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def guidance(predicate: Mapping[str, Any], *, mixed: bool) -> list[str]:
-    """Ordered steps."""
+    """Ordered steps, each a sentence."""
+    return [line if line.endswith(".") else f"{line}." for line in _steps(predicate, mixed)]
+
+
+def _steps(predicate: Mapping[str, Any], mixed: bool) -> list[str]:
     claim = from_canonical(dict(predicate))
     avoid = claim.direction == "avoid"
     if is_everywhere(predicate):
@@ -86,6 +115,12 @@ def _occasion(claim: Predicate) -> str:
 
 def _call(call: str, by_user: bool, avoid: bool, mixed: bool) -> list[str]:
     act = f"have the user make the call {call}" if by_user else f"call {call}"
+    if mixed and not avoid:
+        return [
+            f"Check whether the case calls for it, and if it does, {act}",
+            "Read the record and the policy that decide it, and compare them with what was asked.",
+            "If it does not apply, go on without it.",
+        ]
     if mixed:
         return [
             f"Check that the case is eligible before you {act}; don't avoid it",

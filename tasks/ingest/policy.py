@@ -15,7 +15,7 @@ from tasks.ingest.trust import BadTrustPolicy, TrustPolicy
 from tasks.verify import policy as evidence_policy
 
 KNOWN = {
-    "owner": "who answers for the rules of this namespace, as text",
+    "owner": "who answers for the rules of this namespace, as text; named on every candidate",
     "redact_patterns": "regular expressions of what to take out at the door; group 1, if any, is the secret",
     "trust": 'how far tools are trusted: {"tools": {"crm_*": "internal"}}',
     "regime": "what a night may make of the episodes: auto (the default), episodic (no text), force (experiments only)",
@@ -25,6 +25,10 @@ KNOWN = {
     **evidence_policy.KEYS,
     "model_budget": "what one night may spend on a model: whole numbers under calls, tokens and seconds",
 }
+COUNTS_FROM = (
+    "redact_patterns and trust count for what is taken in from now on, holdout_fraction at once, "
+    "all others from the next night on"
+)
 LONGEST_OWNER = 200
 MOST_EXEMPLARS = 100
 

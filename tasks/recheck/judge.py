@@ -88,19 +88,19 @@ def judge(compared: Compared, standing: Standing, outside: Mapping[str, int]) ->
     if tested.get("spent") and tested["p_value"] <= tested["alpha"]:
         return _gone(tested, new, figures)
     if whole.enough and not whole.stands:
-        said = f"over all runs that count its effect is not to be told from none: {whole.words()}"
+        said = f"its effect is not to be told from none any more; {_apart(whole, new, fresh)}"
         return Judged("vanished", said, bool(tested.get("spent")), figures)
     if outside:
-        return Judged("outside-scope", _outside_words(outside, whole), bool(tested.get("spent")), figures)
+        said = _outside_words(outside, _apart(whole, new, fresh))
+        return Judged("outside-scope", said, bool(tested.get("spent")), figures)
     if tested.get("spent"):
-        said = f"{whole.words()}; {_groups(int(fresh.sum()))} since its last look agree"
-        return Judged("stands", said, True, figures)
+        return Judged("stands", f"what arrived since its last look agrees; {_apart(whole, new, fresh)}", True, figures)
     if exposed and not fresh.any():
         said = (
             f"all {_groups(exposed)} that arrived since had read it or its kin, so nothing compares: {HOLDOUT_ADVICE}"
         )
         return Judged("no-comparison", said, False, figures)
-    return _waiting(whole, fresh, exposed, tested, figures)
+    return _waiting(whole, new, fresh, exposed, tested, figures)
 
 
 def _gone(tested: Mapping[str, Any], new: Remaining, figures: dict[str, Any]) -> Judged:
@@ -113,20 +113,28 @@ def _gone(tested: Mapping[str, Any], new: Remaining, figures: dict[str, Any]) ->
 
 
 def _waiting(
-    whole: Remaining, fresh: Bools, exposed: int, tested: Mapping[str, Any], figures: dict[str, Any]
+    whole: Remaining, new: Remaining, fresh: Bools, exposed: int, tested: Mapping[str, Any], figures: dict[str, Any]
 ) -> Judged:
-    count = int(fresh.sum())
-    since = f"{_groups(count)} that had not read it arrived since its last look" if count else "nothing new compares"
+    said = _apart(whole, new, fresh)
     if exposed:
-        since += f" ({exposed} more had read it or its kin)"
+        said += f"; {_groups(exposed)} more had read it or its kin, and do not count for it"
     if not whole.stands:
-        said = f"what is left of its evidence is too little to compare: {whole.words()}; {since}"
-        return Judged("not-enough", said, False, figures)
+        return Judged("not-enough", f"what is left of its evidence is too little to compare; {said}", False, figures)
+    if not fresh.any():
+        return Judged("stands", said, False, figures)
     more = tested.get("more_groups")
     needs = f"; a test is worth its price with about {more} more" if more else ""
-    if count:
-        return Judged("not-enough", f"{whole.words()}; {since}, too few to test it{needs}", False, figures)
-    return Judged("stands", f"{whole.words()}; {since}", False, figures)
+    return Judged("not-enough", f"too few new ones to test it; {said}{needs}", False, figures)
+
+
+def _apart(whole: Remaining, new: Remaining, fresh: Bools) -> str:
+    """What the new groups say by themselves, then with the old ones: pooled figures hide a change."""
+    count = int(fresh.sum())
+    if not count:
+        return f"nothing new compares; of all: {whole.words()}"
+    return (
+        f"of the {'new group' if count == 1 else f'{count} new groups'}: {new.words()}; with the old: {whole.words()}"
+    )
 
 
 def _test(compared: Compared, fresh: Bools, standing: Standing) -> dict[str, Any]:
@@ -180,9 +188,9 @@ def _more(law: Floats, half: Floats, alpha: float, groups: int) -> int:
     return 0 if reach <= 0 else max(1, math.ceil(groups * ((float(stats.norm.isf(alpha)) / reach) ** 2 - 1)))
 
 
-def _outside_words(outside: Mapping[str, int], whole: Remaining) -> str:
+def _outside_words(outside: Mapping[str, int], inside: str) -> str:
     named = "; ".join(f"{why} ({_groups(count)})" for why, count in sorted(outside.items())[:3])
-    return f"runs arrived that it was not verified for: {named}. Within its scope: {whole.words()}"
+    return f"runs arrived that it was not verified for: {named}. Within its scope: {inside}"
 
 
 def _groups(count: int) -> str:

@@ -124,7 +124,7 @@ def _of(session: Session, claim: Claim, context: StepContext, row: RuleVersion, 
     made = [one for one in revisions if one.number <= row.candidate_number]
     packet = next((one.packet for one in made if one.number == row.candidate_number), {})
     standing = Standing(len(spent), promised_effect(packet), active, context.settings.yearly_alpha)
-    title = str((row.content.get("guidance") or [""])[0])
+    title = str((row.content.get("guidance") or [""])[0]).rstrip(".")
     rule = Active(key, row.content, packet, title, owner)
     since = max([*spent, *(one.run_id for one in made if one.run_id)], default="")
     return _Due(rule, predicate, str((row.content.get("predicate") or {}).get("family")), standing, since)

@@ -62,6 +62,18 @@ class RevokedBefore:
     reason: str
     at: str
     since: Remaining
+    reworded: bool = False
+    """It made the claim in other words."""
+
+
+@dataclass(frozen=True)
+class AkinRevoked:
+    """The latest revoked version that only overlaps with the claim."""
+
+    rule_id: str
+    version: int
+    reason: str
+    at: str
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,7 @@ class Subject:
     secrets: Mapping[str, int] = field(default_factory=dict)
     same: tuple[str, int, bool] | None = None
     revoked: RevokedBefore | None = None
+    akin: AkinRevoked | None = None
     elsewhere: Sequence[str] = ()
     left_out: int = 0
     replayed: Replayed | None = None

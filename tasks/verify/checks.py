@@ -51,9 +51,14 @@ def independence(subject: Subject) -> Check:
     support = {run.group for run in subject.cited if run.stance == "support" and not run.echo}
     effect = subject.packet.get("effect") or {}
     sides = min(effect.get("success_total") or 0, effect.get("failure_total") or 0)
-    principals = (subject.packet.get("evidence") or {}).get("principals", 0)
+    evidence = subject.packet.get("evidence") or {}
+    principals, shown = evidence.get("principals", 0), evidence.get("support") or 0
     echoes = len({run.episode_id for run in subject.cited if run.echo})
-    detail = f"{len(support)} independent groups show it, reported by {many(principals, 'principal')}"
+    reported = f"reported by {many(principals, 'principal')}"
+    if shown > len(support):
+        detail = f"{shown} independent groups show it, {reported}; {len(support)} of them are cited"
+    else:
+        detail = f"{many(len(support), 'independent group')} {'shows' if len(support) == 1 else 'show'} it, {reported}"
     if echoes:
         detail += f"; {echoes} cited runs had read it or its kin and do not count"
     if subject.left_out:
@@ -69,7 +74,20 @@ def held_out(subject: Subject) -> Check:
     found = subject.packet.get("held_out") or {}
     if not found.get("confirmed", found.get("same_direction")) or not found.get("same_direction"):
         return Check("held-out", "fail", "not confirmed on groups it was not found on", "wait for more runs")
-    return Check("held-out", "pass", f"confirmed on {found.get('groups')} groups it was not found on")
+    detail = f"confirmed on {many(int(found.get('groups') or 0), 'group')} it was not found on"
+    return Check("held-out", "pass", f"{detail}{_left_out(subject, found)}")
+
+
+def _left_out(subject: Subject, found: Mapping[str, Any]) -> str:
+    """How many of the tasks compared the confirming test left out, and why, as it may have another effect for it."""
+    tested, compared = found.get("strata") or 0, (subject.packet.get("effect") or {}).get("strata") or 0
+    if not tested or tested >= compared or found.get("earlier") or _is_everywhere(subject):
+        return ""
+    apart = compared - tested
+    why = "the half it was found on did not show it there, or the other half had too few runs there"
+    if found.get("by_task"):
+        why = "it was found on those"
+    return f", in {tested} of the {many(compared, 'task')} compared; {apart} left out: {why}"
 
 
 def agent(subject: Subject) -> Check:
@@ -106,11 +124,19 @@ def mixed_cluster(subject: Subject) -> Check:
             clusters[run.cluster].add(run.stratum)
     rows = {str(row.get("stratum")): row for row in subject.packet.get("strata") or []}
     away = -1 if str((subject.content.get("predicate") or {}).get("direction")) == "do" else 1
-    opposed = sorted(name for name, tasks in clusters.items() if _lean(rows, tasks) * away > 0)
+    leans = {name: lean for name, tasks in clusters.items() if (lean := _lean(rows, tasks)) is not None}
+    small = len(clusters) - len(leans)
+    unseen = f"{small} {'is' if small == 1 else 'are'} too small or of one task, so not looked at"
+    opposed = sorted(name for name, lean in leans.items() if lean * away > 0)
     if opposed:
-        detail = f"in {many(len(opposed), 'cluster')} of {len(clusters)} the effect goes the other way: {opposed[0]}"
+        detail = f"in {len(opposed)} of {many(len(leans), 'cluster')} the effect goes the other way: {opposed[0]}"
+        detail += f"; {small} more {unseen.partition(' ')[2]}" if small else ""
         return Check("mixed-cluster", "warn", detail, "see whether the advice should be scoped to the other clusters")
-    return Check("mixed-cluster", "pass", f"it goes the same way in {many(len(clusters), 'cluster')}")
+    if not leans:
+        said = f"of {many(small, 'cluster')} {unseen}" if small else "none of the cited runs is in a cluster"
+        return Check("mixed-cluster", "pass", f"not applicable: {said}")
+    detail = f"it goes the same way in {many(len(leans), 'cluster')}"
+    return Check("mixed-cluster", "pass", f"{detail}; {unseen}" if small else detail)
 
 
 def _is_everywhere(subject: Subject) -> bool:
@@ -118,8 +144,8 @@ def _is_everywhere(subject: Subject) -> bool:
     return is_everywhere(subject.content.get("predicate") or {})
 
 
-def _lean(rows: Mapping[str, Mapping[str, Any]], tasks: Collection[str]) -> float:
-    """Log of the Mantel-Haenszel odds ratio of success over some tasks; 0 where fewer than two of them tell."""
+def _lean(rows: Mapping[str, Mapping[str, Any]], tasks: Collection[str]) -> float | None:
+    """Log of the Mantel-Haenszel odds ratio of success over some tasks; None where fewer than two of them tell."""
     up = down = 0.0
     telling = 0
     for name, row in rows.items():
@@ -132,7 +158,7 @@ def _lean(rows: Mapping[str, Mapping[str, Any]], tasks: Collection[str]) -> floa
         margins = (won_with + lost_with, won_without + lost_without, won_with + won_without, lost_with + lost_without)
         telling += all(margins)
         up, down = up + won_with * lost_without / max(n, 1), down + won_without * lost_with / max(n, 1)
-    return math.log((up + 0.5) / (down + 0.5)) if telling >= 2 and up != down else 0.0
+    return math.log((up + 0.5) / (down + 0.5)) if telling >= 2 else None
 
 
 def coverage(subject: Subject) -> Check:

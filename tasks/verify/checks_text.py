@@ -91,7 +91,7 @@ def orders(subject: Subject) -> Check:
             f"text that {_listed(split)} is split over {len(hinting)} cited runs (first: {hinting[0].episode_id})"
         )
     if said:
-        fix = "text from outside may be evidence of facts, never a source of instructions or permission"
+        fix = "open these runs, and reject this if it does what that text asks"
         return Check("injection", "warn", "; ".join(said), fix)
     return Check("injection", "pass", "no text that reads as an order to the agent")
 

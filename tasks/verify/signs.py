@@ -10,6 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""C0 and C1 controls but tab and line feed: a terminal or a model may obey what no page shows."""
+
 HIDDEN = re.compile(
     "[\U000e0000-\U000e007f\U000e0100-\U000e01ef\ufe00-\ufe0e\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u00ad\u034f\u3164]"
 )
@@ -62,6 +65,8 @@ PARTS = re.compile(
 """Words that most orders to a reader have one of."""
 LONGEST_HINT = 400
 _COMPILED = tuple((name, re.compile(pattern, re.IGNORECASE | re.MULTILINE | re.DOTALL)) for name, pattern in ORDERS)
+_SHOWN_BREAK = re.compile("[\u240a-\u240d\u241e]")
+"""How names show the line breaks in them; an order may start behind one."""
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
@@ -78,6 +83,8 @@ def hidden_signs(text: str) -> list[Sign]:
     found: dict[str, int] = {}
     for match in HIDDEN.finditer(text):
         found[_name(match.group())] = found.get(_name(match.group()), 0) + 1
+    for match in CONTROLS.finditer(text.replace("\r\n", "\n")):
+        found[_name(match.group())] = found.get(_name(match.group()), 0) + 1
     for match in JOINERS.finditer(text):
         if _between_latin(text, match.start()):
             found[_name(match.group())] = found.get(_name(match.group()), 0) + 1
@@ -86,7 +93,8 @@ def hidden_signs(text: str) -> list[Sign]:
 
 
 def order_signs(text: str) -> list[Sign]:
-    """Phrases that address the reader as instructions do, hidden characters taken out first."""
+    """Phrases that address the reader as instructions do, hidden characters taken out and shown line ends put back."""
+    text = _SHOWN_BREAK.sub("\n", text)
     if text.isascii():
         plain = text
     else:
@@ -139,4 +147,5 @@ def _name(char: str) -> str:
     code = ord(char)
     if 0xE0000 <= code <= 0xE007F:
         return "tag characters"
-    return f"U+{code:04X} {unicodedata.name(char, 'unnamed').lower()}"
+    unnamed = "control" if CONTROLS.fullmatch(char) else "unnamed"
+    return f"U+{code:04X} {unicodedata.name(char, unnamed).lower()}"

@@ -28,11 +28,13 @@ from tasks.contrast.recoveries import is_everywhere
 from tasks.draft.model.wording import is_by_model
 from tasks.ingest.redact import Redactor
 from tasks.stage.settle import same_advice
-from tasks.verify.check import advice
+from tasks.verify.check import AkinRevoked, advice
 from tasks.verify.checks import CitedRun, RevokedBefore, Subject, check_all, held_back, rows_of
 from tasks.verify.coverage import strayed
 from tasks.verify.evidence import Body, read_body
 from tasks.verify.replay import ReplayHook, replayed
+from tasks.verify.revoked import Revoked, brought_back, claimed_by, name_kin
+from tasks.verify.revoked_step import load_revoked
 from tasks.verify.tier import tier_of
 from tasks.verify.weigh_step import weigh_again
 
@@ -46,6 +48,7 @@ class _Known:
     blocking: frozenset[str] | None
     hook: ReplayHook | None
     withdrawn: frozenset[VersionKey]
+    revoked: tuple[Revoked, ...]
     tainted: frozenset[str]
     bodies: dict[str, Body] = field(default_factory=dict)
 
@@ -63,15 +66,16 @@ def run(database: Database, claim: Claim, context: StepContext, hook: ReplayHook
         promoted = load_promoted(session, claim.namespace)
         withdrawn = frozenset(tainted_versions(session, claim.namespace))
         tainted = frozenset(tainted_episode_ids(session, claim.namespace))
+        revoked = load_revoked(session, claim.namespace)
     named = policy.get("blocking_checks")
     blocking = None if named is None else frozenset(named)
-    known = _Known(promoted, RuleTexts(promoted.told), blocking, hook, withdrawn, tainted)
+    known = _Known(promoted, RuleTexts(promoted.told), blocking, hook, withdrawn, revoked, tainted)
     verdicts: Counter[tuple[str, str]] = Counter()
     held: list[dict[str, str]] = []
     set_aside = {"echoes": set[str](), "tainted": set[str]()}
     for draft in drafts:
         subject = _subject(database, claim, context, draft, known)
-        checks = check_all(subject)
+        checks = name_kin(check_all(subject), subject)
         _save(database, claim, draft, subject, rows_of(checks, known.blocking))
         verdicts.update((check.verdict, check.name) for check in checks)
         held += [{"candidate": draft.candidate_id, "check": c.name, "why": c.detail} for c in held_back(checks)]
@@ -95,18 +99,12 @@ def _subject(database: Database, claim: Claim, context: StepContext, draft: Draf
     with database.read() as session:
         cited = _cited(session, namespace, draft, known, predicate)
         active = _active(session, namespace, draft)
-        revoked = None if active else _revoked(session, namespace, draft)
         family = str(draft.content["predicate"].get("family"))
         left_out = evidence_queries.count_in_family(session, namespace, family, known.tainted)
         elsewhere = evidence_queries.families_calling(
             session, namespace, predicate.calls, str(draft.content["predicate"].get("family"))
         )
-    before = None
-    if revoked is not None:
-        since = weigh_again(database, namespace, draft.content["predicate"], context.settings, since=revoked.state_at)
-        before = RevokedBefore(
-            revoked.rule_id, revoked.version, revoked.state_reason, revoked.state_at.isoformat(), since
-        )
+    revoked, akin = (None, None) if active else _revoked(database, claim, context, draft, known)
     return Subject(
         content=draft.content,
         packet=draft.packet,
@@ -114,7 +112,8 @@ def _subject(database: Database, claim: Claim, context: StepContext, draft: Draf
         today=context.now.date(),
         secrets=Redactor().redact(list(lines_of(draft.content)))[1],
         same=None if active is None else (active.rule_id, active.version, _says_the_same(active, draft)),
-        revoked=before,
+        revoked=revoked,
+        akin=akin,
         elsewhere=elsewhere,
         left_out=left_out,
         replayed=replayed(known.hook, predicate, [run.episode_id for run in cited if run.stance == "support"]),
@@ -200,10 +199,22 @@ def _says_the_same(active: RuleVersion, draft: Draft) -> bool:
     return other_words or same_advice(active.content, draft.content)
 
 
-def _revoked(session: Session, namespace: str, draft: Draft) -> RuleVersion | None:
-    predicate = draft.content["predicate"]
-    identity = predicate_id(namespace, str(predicate.get("family")), from_canonical(predicate))
-    return rule_queries.revoked_versions_with(session, namespace, [identity]).get(identity)
+def _revoked(
+    database: Database, claim: Claim, context: StepContext, draft: Draft, known: _Known
+) -> tuple[RevokedBefore | None, AkinRevoked | None]:
+    """The latest revoked version that made this claim, in whatever words; without one, the latest that is akin."""
+    if not known.revoked:
+        return None, None
+    stored, lines = draft.content["predicate"], lines_of(draft.content)
+    drafted = claimed_by(draft.content, draft.packet, lines)
+    kin = kin_of(from_canonical(dict(stored)), known.promoted, lines)
+    latest = brought_back(drafted, known.revoked, kin)
+    back = max((latest[how] for how in ("same", "reworded") if how in latest), key=lambda one: one.at, default=None)
+    if back is not None:
+        since = weigh_again(database, claim.namespace, stored, context.settings, since=back.at)
+        return RevokedBefore(*back.key, back.reason, back.at.isoformat(), since, back is not latest.get("same")), None
+    akin = latest.get("akin")
+    return None, None if akin is None else AkinRevoked(*akin.key, akin.reason, akin.at.isoformat())
 
 
 def _save(
@@ -211,8 +222,8 @@ def _save(
 ) -> None:
     tiered = tier_of(
         draft.content["predicate"],
-        mixed=bool(draft.packet.get("exceptions")),
         external=any(run.external for run in subject.cited),
+        ordered=any(check["name"] == "injection" and check["verdict"] != "pass" for check in checks),
         said=advice(draft.content) if is_by_model(draft.drafter) else (),
     )
     before = subject.revoked

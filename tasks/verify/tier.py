@@ -1,7 +1,7 @@
 """The risk tier of advice: how many people must agree, and why.
 
 High where the advice makes the agent do something that is hard to take back, or drop a check; to hold back, or to look
-first, is standard. External trust behind it makes anything high.
+first, is standard. External trust behind it, or text there that reads as an order, makes anything high.
 """
 
 from __future__ import annotations
@@ -48,27 +48,33 @@ class Tiered:
     why: str
 
 
-def tier_of(predicate: Mapping[str, Any], *, mixed: bool, external: bool, said: Sequence[str] = ()) -> Tiered:
+def tier_of(predicate: Mapping[str, Any], *, external: bool, ordered: bool = False, said: Sequence[str] = ()) -> Tiered:
     """The tier of advice on this predicate.
+
+    Whether the advice is only to check first (in some tasks successes do the opposite) lowers nothing: where the check
+    says yes, the act is made all the same.
 
     Args:
         said: the advice, where it is in a model's own words, which may ask for more than the predicate says.
-        mixed: the advice is to check whether the act applies (there are tasks where successes do the opposite).
         external: some of its evidence is text from outside.
+        ordered: the advice or a run behind it holds text that reads as an order to the agent, whoever is said to have
+            written it.
     """
     if external:
         return Tiered("high", "some of its evidence is text from outside")
+    if ordered:
+        return Tiered("high", "text that reads as an order to the agent stands in it or in the runs behind it")
     claim = from_canonical(dict(predicate))
     if claim.kind == "missing-check" and claim.direction == "do":
         check, before = (call_words(part) for part in claim.parts)
         return Tiered("high", f"it drops the check {check} before {before}")
-    risk = next(((call, kind) for call in _made(claim, mixed) if (kind := risk_of(call))), None)
+    risk = next(((call, kind) for call in _made(claim) if (kind := risk_of(call))), None)
     if risk:
         return Tiered("high", f"it has the agent call {call_words(risk[0])}, which touches {risk[1]}")
     worded = risk_said(said)
     if worded:
         return Tiered("high", f"a model worded it, and its words speak of “{worded[0]}”, which touches {worded[1]}")
-    if claim.direction == "avoid" or mixed:
+    if claim.direction == "avoid":
         return Tiered("standard", "it has the agent hold back or look first, and do nothing more than before")
     return Tiered(
         "standard", "nothing that it has the agent do touches permissions, deletion, money, credentials or others"
@@ -89,15 +95,15 @@ def risk_said(lines: Sequence[str]) -> tuple[str, str] | None:
     return next(((word, kind) for word in words for kind in RISKS if word in RISKS[kind] - _EVERYDAY), None)
 
 
-def _made(claim: Predicate, mixed: bool) -> tuple[str, ...]:
+def _made(claim: Predicate) -> tuple[str, ...]:
     """Calls that following the advice adds to a run."""
     match claim.kind:
         case "call-present" | "loop":
-            return claim.parts if claim.direction == "do" and not mixed else ()
+            return claim.parts if claim.direction == "do" else ()
         case "missing-check":
             return claim.parts[:1]
         case "recovery":
-            return claim.parts[2:] if claim.direction == "do" and not mixed else ()
+            return claim.parts[2:] if claim.direction == "do" else ()
         case "argument":
             return claim.parts[:1] if claim.direction == "do" else ()
         case _:

@@ -53,7 +53,15 @@ def open_everything(page: Page, site: Site) -> list[str]:
     run_id = site.home.json("runs", "--namespace", NAMESPACE)[0]["run_id"]
     candidate = site.home.json("queue", "--namespace", NAMESPACE)[0]["id"]
     seen = []
-    for path in ("/queue", f"/candidates/{NAMESPACE}/{candidate}", "/rules", "/runs", f"/runs/{run_id}", "/audit"):
+    for path in (
+        "/queue",
+        f"/candidates/{NAMESPACE}/{candidate}",
+        "/conflicts",
+        "/rules",
+        "/runs",
+        f"/runs/{run_id}",
+        "/audit",
+    ):
         answer = page.goto(site.url + path)
         assert answer is not None
         assert answer.status == 200, path
@@ -80,6 +88,7 @@ def test_no_page_is_wider_than_a_small_screen(browser: Browser, site: Site, widt
         log_in(page, site.url, site.name, site.secret)
         for url in open_everything(page, site):
             page.goto(url)
+            page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
             overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0, f"{url} is {overflow} pixels wider than the screen"
 

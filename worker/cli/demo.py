@@ -17,16 +17,17 @@ from storage.queries.people import user_named
 from tasks import pipeline
 from worker.cli.episodes import take_in
 from worker.cli.nights import drive
-from worker.cli.output import FAILED, JsonFlag, finish, note, print_json, say
+from worker.cli.output import FAILED, JsonFlag, counted, finish, note, print_json, say
 from worker.cli.people import generated_password, new_user
 from worker.cli.store import Store, open_store
 from worker.schedule import night_of
 
 WORLDS = ("shopping", "travel", "support")
 SEED = 7
-EPISODES = 600
+EPISODES = 1200
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 REVIEWER = "reviewer"
+SEES = "This login sees demo/* only; for your own: slowwave user add NAME --namespace YOURS"
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +60,8 @@ def demo(
     if json and no_up:
         print_json({"namespaces": runs, "login": {"name": REVIEWER, "password": password}})
     elif no_up:
-        say(f"{waiting} candidates wait for review. Login: {REVIEWER} / {password}. Start the page: slowwave up")
+        say(f"Waiting for review: {counted(waiting, 'candidate')}. {SEES}.")
+        say(f"Login: {REVIEWER} / {password}. Start the page: slowwave up")
     failed = any(run["state"] in ("partial", "failed") for run in runs)
     if no_up:
         finish(FAILED if failed else 0)
@@ -67,7 +69,8 @@ def demo(
     from worker.supervisor import run_stack
 
     login = f"login        {REVIEWER} / {password}   (shown once; a new one with: slowwave demo)"
-    finish(run_stack(store.settings, notes=[login, f"waiting      {waiting} candidates"]))
+    waits = f"waiting      {counted(waiting, 'candidate')}"
+    finish(run_stack(store.settings, notes=[login, f"             {SEES}", waits]))
 
 
 def _check_port(store: Store) -> None:
@@ -82,7 +85,7 @@ def _night(store: Store, world: str, episodes: int, seed: int) -> dict[str, Any]
     from worlds import generate
 
     namespace = f"demo/{world}"
-    note(f"{world}: running {episodes} episodes")
+    note(f"{world}: running {counted(episodes, 'episode')}")
     made = generate(seed, max(1, episodes), worlds=(world,), start=START)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{world}-{seed}.jsonl"
@@ -93,7 +96,8 @@ def _night(store: Store, world: str, episodes: int, seed: int) -> dict[str, Any]
     run = drive(store, run)
     with store.database.read() as session:
         waiting = len(queue(session, namespace))
-    note(f"{world}: {report.accepted} new episodes, night {run.state}, {waiting} candidates wait")
+    taken, waits = counted(report.accepted, "new episode"), counted(waiting, "candidate")
+    note(f"{world}: {taken}, night {run.state}, waiting: {waits}")
     return {"namespace": namespace, "accepted": report.accepted, "waiting": waiting, **pipeline.result_of(run)}
 
 

@@ -28,14 +28,18 @@ from worker.cli.output import (
     finish,
     note,
     print_json,
+    print_paragraphs,
     print_table,
+    run_counts,
     say,
     visible,
+    when,
 )
-from worker.cli.run_detail import show_run
+from worker.cli.reading import print_page
+from worker.cli.run_detail import run_detail, run_page
 from worker.cli.store import Store, known_namespace, open_store, operator
 from worker.schedule import parse_hour
-from worker.supervisor import is_running
+from worker.supervisor import is_running, running_at
 
 WORKER_SILENT_SECONDS = 45.0
 STARTING_SECONDS = 60.0
@@ -78,7 +82,7 @@ def consolidate(
         elif run.state == "running":
             _hand_over(store, run)
             run = _await(store, run.id) if wait else run
-    _tell(run, json)
+    _tell(run, store, json)
     finish(FAILED if run.state in ("partial", "failed") else DONE)
 
 
@@ -176,18 +180,20 @@ def _await(store: Store, run_id: str) -> Run:
             time.sleep(POLL_SECONDS)
 
 
-def _tell(run: Run, json: bool) -> None:
+def _tell(run: Run, store: Store, json: bool) -> None:
     result = pipeline.result_of(run)
     if json:
         print_json(result)
         return
-    counts = ", ".join(f"{result[name]} {name}" for name in ("episodes", "clusters", "tests", "candidates"))
-    say(f"night {run.key} of [bold]{run.namespace}[/bold]: {run.state} ({counts})")
+    say(f"night {run.key} of [bold]{run.namespace}[/bold]: {run.state} ({run_counts(result)})")
     if run.problems:
         rows = [(each["stage"], each["shard"], each["error"]) for each in run.problems]
         print_table("problems", ("stage", "shard", "error"), rows, "")
+    if run.state != "running":
+        say(f"What it found, and what it did not: slowwave show {run.id}")
     if run.state == "completed" and result["candidates"]:
-        say(f"Look at what was found: slowwave queue -n {run.namespace}, or in the browser: slowwave up")
+        page = running_at(store.settings) or "slowwave up"
+        say(f"Review it: slowwave queue -n {run.namespace}, or in the browser: {page}")
 
 
 def schedule(
@@ -224,30 +230,43 @@ def _set(store: Store, namespace: str, at: str | None, off: bool) -> Schedule | 
 
 
 def runs(
-    run: Annotated[str | None, typer.Argument(help="A run's id: what it found, and each cluster's mode.")] = None,
+    run: Annotated[str | None, typer.Argument(help="A run's id: the same as slowwave show RUN_ID.")] = None,
     namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Only this partition.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, newest first.")] = 20,
     json: JsonFlag = False,
 ) -> None:
-    """List the newest runs with their counts and problems, or tell of one.
+    """List the newest runs with their counts and problems, or show one whole.
 
     Examples:
       slowwave runs -n acme/support
       slowwave runs RUN_ID --json
     """
     with open_store() as store, store.database.read() as session:
-        if run is not None:
-            show_run(session, run, json=json)
-            return
+        detail = run_detail(session, run) if run is not None else None
         found = queries.runs_recent(session, parse_namespace(namespace) if namespace else None, limit)
-    if json:
+    if run is not None:
+        _tell_whole(run, detail, json)
+    elif json:
         print_json([_listed(one) for one in found])
-        return
-    rows = [
-        (one.namespace, one.kind, one.key, one.seq, one.state, one.started_at.isoformat(timespec="seconds"), one.id)
-        for one in found
+    else:
+        print_paragraphs("runs, newest first", [_paragraph(one) for one in found], "No run yet.")
+
+
+def _tell_whole(name: str, detail: dict[str, Any] | None, json: bool) -> None:
+    if detail is None:
+        raise CommandFailed(f"There is no run {name}.", "List them with: slowwave runs")
+    if json:
+        print_json(detail)
+    else:
+        print_page(run_page(detail))
+
+
+def _paragraph(run: Run) -> list[str]:
+    return [
+        f"{run.id}  {run.kind} {run.key} of {run.namespace}: {run.state}",
+        f"{run_counts(pipeline.result_of(run))}; started {when(run.started_at)}",
+        *(f"problem in {each['stage']} {each['shard']}: {each['error']}" for each in run.problems),
     ]
-    print_table("runs", ("namespace", "kind", "night", "seq", "state", "started", "id"), rows, "No run yet.")
 
 
 def _listed(run: Run) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -60,12 +60,17 @@ def _plain(value: object) -> Any:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
     """A table, or the sentence that says why there is none."""
-    table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
+    Console(highlight=False).print(table(title, columns, rows) or empty)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table | None:
+    """A table with a heading over each column; None without a row."""
+    made = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "id")
+        made.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
-        table.add_row(*("" if cell is None else _text(cell) for cell in row))
-    Console(highlight=False).print(table if table.row_count else empty)
+        made.add_row(*("" if cell is None else _text(cell) for cell in row))
+    return made if made.row_count else None
 
 
 def print_paragraphs(title: str, paragraphs: Sequence[Sequence[object]], empty: str) -> None:
@@ -94,6 +99,11 @@ def place_of(file: str | None, number: int | None) -> str:
 def counted(number: int, what: str, many: str = "") -> str:
     """``1 episode``, ``2 episodes``."""
     return f"{number} {what if number == 1 else many or f'{what}s'}"
+
+
+def run_counts(run: Mapping[str, Any]) -> str:
+    """What a run came to, in words: ``run`` holds the four counts."""
+    return ", ".join(counted(run[f"{name}s"], name) for name in ("episode", "cluster", "test", "candidate"))
 
 
 def _text(cell: object) -> Any:

@@ -7,23 +7,23 @@ from itertools import groupby
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from sqlmodel import Session
 
 from storage.namespaces import parse_namespace
-from storage.queries import candidates, find, runs
+from storage.queries import candidates, find
 from storage.queries import rechecks as recheck_queries
 from storage.queries import rules as rule_queries
 from storage.queries.pages import decisions_on
+from storage.queries.runs import namespaces_all
 from storage.tables import RuleVersion
-from tasks import pipeline
 from worker.cli import reading, shapes
-from worker.cli.output import CommandFailed, JsonFlag, NamespaceOption, print_json, print_table
+from worker.cli.output import CommandFailed, JsonFlag, print_json, print_table
+from worker.cli.run_detail import run_detail, run_page
 from worker.cli.store import open_store
 
 STATES = ("active", "superseded", "quarantined", "revoked", "expired")
 PageOf = Callable[[Mapping[str, Any]], reading.Page]
+AnyNamespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Only this partition.")]
 OptionalNamespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Needed only if the id is in two.")]
 
 
@@ -34,35 +34,58 @@ def register(app: typer.Typer) -> None:
     app.command("rules")(rules)
 
 
-def queue(namespace: NamespaceOption, json: JsonFlag = False) -> None:
+def queue(namespace: AnyNamespace = None, json: JsonFlag = False) -> None:
     """List the candidates that wait for a reviewer, best first. Empty for a namespace nothing was ingested into.
 
     Examples:
       slowwave queue --namespace acme/support
       slowwave queue -n acme/support --json | jq '.[0].content_hash'
     """
-    parse_namespace(namespace)
     with open_store() as store, store.database.read() as session:
-        entries = [shapes.queue_entry(*pair) for pair in candidates.queue(session, namespace)]
+        entries = [
+            {**shapes.queue_entry(*pair), "namespace": each}
+            for each in _spaces(session, namespace)
+            for pair in candidates.queue(session, each)
+        ]
     if json:
         print_json(entries)
         return
-    rows = [(each["id"], each["tier"], each["when_to_use"], _ratio(each), _groups(each)) for each in entries]
     columns = ("id", "tier", "when to use", "odds ratio", "groups")
-    print_table(f"waiting in {namespace}", columns, rows, f"Nothing waits for review in {namespace}.")
+    _print("waiting", namespace, columns, entries, _waiting_cells, "Nothing waits for review")
 
 
-def _ratio(entry: dict[str, Any]) -> str:
-    ratio = entry["effect"]["odds_ratio"]
-    return "" if ratio is None else f"{ratio:.2f}"
+def _waiting_cells(each: Mapping[str, Any]) -> Sequence[object]:
+    return each["id"], each["tier"], each["when_to_use"], _ratio(each), each["evidence"]["independent_groups"]
 
 
-def _groups(entry: dict[str, Any]) -> Any:
-    return entry["evidence"]["independent_groups"]
+def _spaces(session: Session, namespace: str | None) -> Sequence[str]:
+    return namespaces_all(session) if namespace is None else [parse_namespace(namespace)]
+
+
+def _print(
+    title: str, namespace: str | None, columns: Sequence[str], entries: Sequence[Mapping[str, Any]],
+    cells: Callable[[Mapping[str, Any]], Sequence[object]], empty: str,
+) -> None:  # fmt: skip
+    """A table for each namespace that has something, or the sentence that there is nothing."""
+    by_space = groupby(entries, key=lambda each: str(each["namespace"]))
+    tables: list[tuple[str | None, list[Sequence[object]]]] = [
+        (space, [cells(each) for each in found]) for space, found in by_space
+    ]
+    for space, rows in tables or [(namespace, [])]:
+        where = f" in {space}" if space else ""
+        print_table(f"{title}{where}", columns, rows, f"{empty}{where}.")
+
+
+def _ratio(entry: Mapping[str, Any]) -> str:
+    """In words where it is endless: only the interval's lower end is a number then."""
+    effect = entry["effect"]
+    if effect["odds_ratio"] is None:
+        return "" if effect["low"] is None else f"infinite (from {effect['low']:.2f})"
+    return f"{effect['odds_ratio']:.2f}"
 
 
 def rules(
-    namespace: NamespaceOption,
+    namespace: AnyNamespace = None,
     state: Annotated[str | None, typer.Option(help=f"Only versions that are one of: {', '.join(STATES)}.")] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -71,23 +94,27 @@ def rules(
     Example:
       slowwave rules --namespace acme/support --json
     """
-    parse_namespace(namespace)
     if state is not None and state not in STATES:
         raise CommandFailed(f"There is no state {state!r}.", f"Choose one of: {', '.join(STATES)}.", 2)
     with open_store() as store, store.database.read() as session:
-        found = rule_queries.versions_in(session, namespace, (state,) if state else STATES)
-        rows = list(found) if state else _current(found)
-        looks = recheck_queries.latest_rechecks(session, namespace, [(row.rule_id, row.version) for row in rows])
-    entries = [shapes.rule_entry(row, looks.get((row.rule_id, row.version))) for row in rows]
+        entries = [entry for each in _spaces(session, namespace) for entry in _rule_entries(session, each, state)]
     if json:
         print_json(entries)
         return
-    table = [
-        (each["id"], each["version"], each["state"], (each["recheck"] or {}).get("verdict", ""), each["when_to_use"])
-        for each in entries
-    ]
     columns = ("id", "version", "state", "recheck", "when to use")
-    print_table(f"rules of {namespace}", columns, table, f"No rule in {namespace} yet.")
+    _print("rules", namespace, columns, entries, _rule_cells, "No rule yet")
+
+
+def _rule_cells(each: Mapping[str, Any]) -> Sequence[object]:
+    verdict = (each["recheck"] or {}).get("verdict", "")
+    return each["id"], each["version"], each["state"], verdict, each["when_to_use"]
+
+
+def _rule_entries(session: Session, namespace: str, state: str | None) -> list[dict[str, Any]]:
+    found = rule_queries.versions_in(session, namespace, (state,) if state else STATES)
+    rows = list(found) if state else _current(found)
+    looks = recheck_queries.latest_rechecks(session, namespace, [(row.rule_id, row.version) for row in rows])
+    return [{**shapes.rule_entry(row, looks.get((row.rule_id, row.version))), "namespace": namespace} for row in rows]
 
 
 def _current(found: Sequence[RuleVersion]) -> list[RuleVersion]:
@@ -99,10 +126,11 @@ def show(
     namespace: OptionalNamespace = None,
     json: JsonFlag = False,
 ) -> None:
-    """Show one thing whole: a candidate with its packet, a rule with its history, a run with its steps.
+    """Show one thing whole: a candidate with its packet, a rule with its history, a run with all it found.
 
-    Example:
+    Examples:
       slowwave show CANDIDATE_ID --json
+      slowwave show RUN_ID
     """
     with open_store() as store, store.database.read() as session:
         found = _found(session, name, namespace)
@@ -112,14 +140,7 @@ def show(
     if json:
         print_json(shown)
     else:
-        _print_page(page(shown))
-
-
-def _print_page(page: reading.Page) -> None:
-    console = Console(highlight=False)
-    console.print(page.body)
-    if page.command is not None:
-        console.print(Text(page.command, style="cyan"), soft_wrap=True)
+        reading.print_page(page(shown))
 
 
 def _found(session: Session, name: str, namespace: str | None) -> tuple[dict[str, Any], PageOf] | None:
@@ -128,8 +149,8 @@ def _found(session: Session, name: str, namespace: str | None) -> tuple[dict[str
         return candidate, reading.candidate_page
     if rule := _rule(session, name, namespace):
         return rule, reading.rule_page
-    run = _run(session, name)
-    return (run, reading.run_page) if run else None
+    run = run_detail(session, name)
+    return (run, run_page) if run else None
 
 
 def _candidate(session: Session, name: str, namespace: str | None) -> dict[str, Any] | None:
@@ -150,21 +171,3 @@ def _rule(session: Session, name: str, namespace: str | None) -> dict[str, Any] 
     current = shapes.current_version(list(versions))
     looks = recheck_queries.rechecks_of(session, current.namespace, current.rule_id, current.version)
     return shapes.rule_detail(versions, looks)
-
-
-def _run(session: Session, name: str) -> dict[str, Any] | None:
-    run = runs.run_by_id(session, name)
-    if run is None:
-        return None
-    steps = [
-        {
-            "stage": step.stage,
-            "shard": step.shard,
-            "state": step.state,
-            "attempts": step.attempts,
-            "result": step.result,
-            "error": step.error,
-        }
-        for step in runs.steps_of_run(session, name)
-    ]
-    return {"kind": run.kind, "namespace": run.namespace, **pipeline.result_of(run), "stats": run.stats, "steps": steps}

@@ -1,18 +1,20 @@
-"""What one run found and how it took up its clusters, in words and as JSON."""
+"""What one run did, found and made of its clusters: the document that ``show`` and ``runs`` print, and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from rich.console import RenderableType
 from sqlmodel import Session
 
 from storage.queries import choices as queries
 from storage.queries import pages_runs
 from storage.queries.runs import run_by_id, steps_of_run
-from storage.tables import Cluster, Inference, ModeChoice, Run
+from storage.tables import Cluster, ModeChoice, RunStep
 from tasks import pipeline
-from worker.cli.output import CommandFailed, print_json, print_table, say
+from worker.cli.output import run_counts, table
+from worker.cli.reading import Page, body, heading, plain, rows
 
 VERDICTS = (
     "confirmed", "unconfirmed", "insufficient", "confounded", "agent-confounded", "consequence", "hypothesis",
@@ -21,33 +23,21 @@ MOST = 500
 """Conclusions and choices that are told; a page of the review UI has the rest."""
 
 
-def show_run(session: Session, run_id: str, *, json: bool) -> None:
-    """Tell of one run.
-
-    Raises:
-        CommandFailed: if there is no such run.
-    """
+def run_detail(session: Session, run_id: str) -> dict[str, Any] | None:
+    """A run with its steps, its conclusions and the mode of each cluster; None if there is no such run."""
     run = run_by_id(session, run_id)
     if run is None:
-        raise CommandFailed(f"There is no run {run_id}.", "List them with: slowwave runs")
+        return None
     found = pages_runs.findings_of_run(session, run.namespace, run.id, VERDICTS, limit=MOST)
     taken = queries.choices_shown(session, run.namespace, run.id, limit=MOST)
     steps = steps_of_run(session, run.id)
     draft = next((step.result for step in steps if step.stage == "draft" and step.result), {})
-    if json:
-        print_json(_as_json(run, found, taken, draft))
-    else:
-        _tell(run, found, taken, draft)
-
-
-def _as_json(
-    run: Run, found: Sequence[Inference], taken: Sequence[tuple[ModeChoice, Cluster]], draft: dict[str, Any]
-) -> dict[str, Any]:
     return {
         "namespace": run.namespace,
         "kind": run.kind,
         "seq": run.seq,
         **pipeline.result_of(run),
+        "stats": run.stats,
         "regime": draft.get("regime"),
         "cost": {name.removeprefix("model_"): draft.get(name, 0) for name in ("model_calls", "model_tokens")},
         "findings": [
@@ -56,6 +46,7 @@ def _as_json(
             for one in found
         ],
         "choices": [_choice(choice, cluster) for choice, cluster in taken],
+        "steps": [_step(step) for step in steps],
     }  # fmt: skip
 
 
@@ -67,25 +58,48 @@ def _choice(choice: ModeChoice, cluster: Cluster) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tell(
-    run: Run, found: Sequence[Inference], taken: Sequence[tuple[ModeChoice, Cluster]], draft: dict[str, Any]
-) -> None:
-    say(f"{run.kind} {run.key} of [bold]{run.namespace}[/bold]: {run.state}")
-    if draft.get("regime") == "force":
-        say("An experiment: text was forced; what came of it is marked.")
-    told = [(one.verdict, one.statement, one.next_step or "") for one in found]
-    print_table("found, and not found", ("verdict", "finding", "next step"), told, "It concluded nothing.")
-    rows = [
-        (cluster.label, choice.action, choice.mode, _scores(choice), _reward(choice), choice.why)
-        for choice, cluster in taken
+def _step(step: RunStep) -> dict[str, Any]:
+    return {
+        "stage": step.stage, "shard": step.shard, "state": step.state, "attempts": step.attempts,
+        "result": step.result, "error": step.error,
+    }  # fmt: skip
+
+
+def run_page(shown: Mapping[str, Any]) -> Page:
+    """What went wrong, what was found, how each cluster was taken up, and the steps."""
+    forced = "An experiment: text was forced; what came of it is marked."
+    parts: list[RenderableType | None] = [
+        heading(f"{shown['kind']} {shown['night']} of {shown['namespace']}", f"{shown['state']} · {run_counts(shown)}"),
+        plain(forced) if shown["regime"] == "force" else None,
+        rows("Problems", [(each["stage"], each["shard"], each["error"]) for each in shown["problems"]]),
+        _findings(shown),
+        _choices(shown),
+        rows("Steps", [_step_cells(each) for each in shown["steps"]]),
+        rows("", [("run", shown["run_id"])]),
+    ]
+    return Page(body(parts))
+
+
+def _findings(shown: Mapping[str, Any]) -> RenderableType:
+    told = [(one["verdict"], one["statement"], one["next_step"]) for one in shown["findings"]]
+    return table("found, and not found", ("verdict", "finding", "next step"), told) or plain("It concluded nothing.")
+
+
+def _choices(shown: Mapping[str, Any]) -> RenderableType:
+    told = [
+        (one["label"], one["action"], one["mode"], _scores(one), _reward(one), one["why"]) for one in shown["choices"]
     ]
     columns = ("cluster", "action", "mode", "score of each mode", "reward", "why")
-    print_table("how each cluster was taken up", columns, rows, "No cluster was taken up.")
+    return table("how each cluster was taken up", columns, told) or plain("No cluster was taken up.")
 
 
-def _scores(choice: ModeChoice) -> str:
-    return ", ".join(f"{one['mode']} {one['score']:.2f}" for one in choice.scores.get("modes") or ())
+def _scores(choice: Mapping[str, Any]) -> str:
+    return ", ".join(f"{one['mode']} {one['score']:.2f}" for one in choice["scores"].get("modes") or ())
 
 
-def _reward(choice: ModeChoice) -> str:
-    return "not known yet" if choice.reward is None else f"{choice.reward:.2f}"
+def _reward(choice: Mapping[str, Any]) -> str:
+    return "not known yet" if choice["reward"] is None else f"{choice['reward']:.2f}"
+
+
+def _step_cells(step: Mapping[str, Any]) -> tuple[object, ...]:
+    return step["stage"], step["shard"], step["state"], f"attempt {step['attempts']}", step["error"]

@@ -6,12 +6,16 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import typer
 
+from storage.namespaces import namespace_allows
 from storage.queries.people import users_all
+from storage.queries.runs import namespaces_all
+from storage.tables import User
 from worker.cli.output import USAGE, CommandFailed, JsonFlag, finish, note, print_json, print_table
 from worker.cli.store import load_settings, open_store
 
@@ -46,8 +50,20 @@ def up(
     with open_store() as store:
         settings = store.settings if port is None else store.settings.model_copy(update={"port": port})
         with store.database.read() as session:
-            people = users_all(session)
-    finish(run_stack(settings, concurrency=concurrency, notes=[] if people else [NOBODY]))
+            notes = unseen(users_all(session), namespaces_all(session))
+    finish(run_stack(settings, concurrency=concurrency, notes=notes))
+
+
+def unseen(people: Sequence[User], namespaces: Sequence[str]) -> list[str]:
+    """What nobody's login shows, and what to do: a line, or none."""
+    active = [person for person in people if person.disabled_at is None]
+    if not active:
+        return [NOBODY]
+    missed = [path for path in namespaces if not any(namespace_allows(one.namespaces, path) for one in active)]
+    if not missed:
+        return []
+    more = f" and {len(missed) - 1} more" if len(missed) > 1 else ""
+    return [f"no account sees {missed[0]}{more}: make one with: slowwave user add NAME --namespace {missed[0]}"]
 
 
 def worker(

@@ -200,7 +200,7 @@ def _run(one: Arrival, table: FactsTable, row: int, contrasted: str | None) -> R
     is_known = contrasted is not None and one.consumed_by <= contrasted
     record = Record(
         one.id, one.stratum or one.task_key, one.session_id, one.started_at, one.retry_of, names, table.sketches[row],
-        one.group_id if is_known else None,
+        one.group_id if is_known else None, one.principal if one.principal_capped else None,
     )  # fmt: skip
     return Run(
         record, table.descriptions.get(row, ""), one.outcome, one.outcome_source, one.agent or one.model or "",

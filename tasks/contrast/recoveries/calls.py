@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from tasks.contrast.predicate import agent_call
 from tasks.contrast.recoveries.shell import LONGEST_ACT, Act, Script, parse_command
 from tasks.ingest.episode import Step
 
@@ -72,10 +73,10 @@ def _command(step: Step) -> str | list[str] | None:
 def _tool_act(step: Step) -> Act:
     arguments = step.arguments or {}
     name, given = str(step.name), arguments.get("command")
-    key = name
+    key = agent_call(name)
     if isinstance(given, str):
         if re.fullmatch(r"[a-z][a-z_]{1,30}", given):
-            key = f"{name}:{given}"
+            key = agent_call(f"{name}:{given}")
         elif given.split(maxsplit=1)[:1] == [name]:
             words = given.splitlines()[0].split()
             place = words[1].strip("\"'") if name in ("open", "create") and len(words) > 1 else ""

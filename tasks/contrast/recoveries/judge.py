@@ -10,18 +10,20 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from tasks.contrast.agent import Adjusted, adjust
 from tasks.contrast.cmh import Effects, Floats, Tables, effects, odds_ratios, one_sided_p
 from tasks.contrast.confirm import holm_levels
 from tasks.contrast.fdr import q_values
-from tasks.contrast.features import Bools
+from tasks.contrast.features import Bools, Columns
 from tasks.contrast.recoveries.trials import Trials, done_by_then
+from tasks.contrast.suggest import FAIR_POWER, MIN_POWER, shares
 
 SCREEN_P = 0.05
 GONE_P = 0.05
@@ -31,8 +33,8 @@ MIN_WORKED = 5
 MIN_RATE = 1 / 3
 """A remedy after which the call works less often than this is none."""
 
-MIN_POWER = 0.1
 AT_LEAST, AT_MOST = 5, 40
+EXACT_CELLS = 10_000
 TANGLED = 0.9
 MOST_FOUND, MOST_WAITING = 100, 20
 
@@ -69,12 +71,16 @@ class Look:
 
 @dataclass(frozen=True)
 class Strictness:
-    """``alpha`` of tonight's look, ``q_level`` of the screen, ``salt`` of the folds; ``past`` by column."""
+    """``alpha`` of tonight's look, ``q_level`` of the screen, ``salt`` of the folds.
+
+    ``past`` confirmations by column; ``looked`` by column: the last run that tested it on each fold, empty for none.
+    """
 
     alpha: float
     q_level: float
     salt: str
     past: Mapping[int, Sequence[Earlier]] = field(default_factory=dict)
+    looked: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -213,16 +219,20 @@ def _always_together(trials: Trials, f: int, other: int, units: Bools) -> bool:
 
 
 def _look(trials: Trials, strictness: Strictness) -> list[Look]:
-    """Test on each fold what the other suggests, on groups that arrived since the last look; [] costs nothing."""
-    sample = trials.sample
-    if strictness.alpha <= 0 or not sample.fresh.any():
+    """Test on each fold what the other suggests, on groups it was not tested on before; [] costs nothing.
+
+    What was confirmed and still stands is not tested again: that would cost what is open its alpha.
+    """
+    if strictness.alpha <= 0:
         return []
-    folds = np.array([_coin(strictness.salt, group) for group in sample.groups], dtype=bool)
+    folds = np.array([_coin(strictness.salt, group) for group in trials.sample.groups], dtype=bool)
+    new = trials.sample.columns.mask & ~_tested_before(trials, folds, strictness.looked)
+    settled = {f for f, looks in strictness.past.items() if any(_still(trials, f, one) for one in looks)}
     found: list[Look] = []
     for fold in (False, True):
-        testing = sample.fresh & (folds == fold)
-        suggested = _suggested(trials, ~testing, testing, strictness.alpha / 2, strictness.q_level)
-        found += _tested(trials, suggested, testing, int(fold), strictness.alpha / 2)
+        testing, alpha = new & (folds == fold)[:, None], strictness.alpha / 2
+        suggested = _suggested(trials, folds != fold, testing, settled, alpha, strictness.q_level)
+        found += _tested(trials, suggested, testing, int(fold), alpha)
     return found
 
 
@@ -230,17 +240,49 @@ def _coin(salt: str, name: str) -> bool:
     return bool(hashlib.sha256(f"{salt}\x00{name}".encode("utf-8", "surrogatepass")).digest()[0] & 1)
 
 
-def _suggested(trials: Trials, units: Bools, testing: Bools, alpha: float, q_level: float) -> list[int]:
+def _tested_before(trials: Trials, folds: Bools, looked: Mapping[int, Sequence[str]]) -> Bools:
+    """Where a column was tested before, shape (rows, columns); run ids are in order of time."""
+    found = np.zeros_like(trials.sample.columns.mask)
+    arrived, side = np.array(trials.arrived, dtype=str), folds.astype(np.int64)
+    for f, runs in looked.items():
+        found[:, f] = arrived <= np.array(runs, dtype=str)[side]
+    return found
+
+
+def _suggested(
+    trials: Trials, units: Bools, testing: Bools, settled: Collection[int], alpha: float, q_level: float
+) -> list[int]:
+    """Columns in order of promise whose test has a chance at its share of ``alpha``; [] if none has a fair one.
+
+    Args:
+        units: the rows that suggest.
+        testing: where each column may be tested, shape (rows, columns). Of it only is seen how many met the error.
+    """
     tables = trials.sample.tables(units)
     seen = effects(tables)
     testable = seen.variance > 0
     q = np.ones(len(seen.p))
     q[testable] = q_values(seen.p[testable])
     worth = (tables.success_with.sum(0) >= 2) & (_rate(tables) >= MIN_RATE)
-    own = [one.column for one in _own(trials, _promising(seen, worth), seen, units) if not trials.shadows[one.column]]
+    own = [one.column for one in _own(trials, _promising(seen, worth), seen, units)]
+    own = [f for f in own if not trials.shadows[f] and f not in settled]
     chosen = [f for place, f in enumerate(own) if place < AT_LEAST or q[f] <= q_level][:AT_MOST]
-    share = testing.sum() / max(1, units.sum())
-    return [f for place, f in enumerate(chosen) if _power(tables, f, share, alpha / (place + 1)) >= MIN_POWER]
+    met, to_come = _met(trials, trials.sample.columns.mask & units[:, None]), _met(trials, testing)
+    chosen = [f for f in chosen if to_come[f]]
+    share = [float(one) for one in to_come / np.maximum(met, 1)]
+    hoped = {f: _Hoped.of(tables, f, share[f]) for f in chosen}
+    chosen.sort(key=lambda f: (-hoped[f].margin(alpha), f))
+    power = [hoped[f].power(level) for f, level in zip(chosen, alpha * shares(len(chosen)), strict=True)]
+    if max(power, default=0.0) < FAIR_POWER:
+        return []
+    return [f for f, chance in zip(chosen, power, strict=True) if chance >= MIN_POWER]
+
+
+def _met(trials: Trials, where: Bools) -> Floats:
+    """By column, in how many groups its error was met and retried: known whatever was done, and whatever came of it."""
+    first = np.array([row.number == 0 for row in trials.rows], dtype=bool)
+    met: Floats = where[first].sum(0).astype(np.float64)
+    return met
 
 
 def _rate(tables: Tables) -> Floats:
@@ -249,15 +291,42 @@ def _rate(tables: Tables) -> Floats:
     return rate
 
 
-def _power(tables: Tables, f: int, share: float, alpha: float) -> float:
-    """Chance that a test at ``alpha`` confirms what was seen, shrunk; of the testing fold only its size is used."""
-    won, lost, won_without, lost_without = _counts(tables, f)
-    p1, p0 = (won + 1) / (won + lost + 2), (won_without + 1) / (won_without + lost_without + 2)
-    n1, n0 = max(1.0, (won + lost) * share), max(1.0, (won_without + lost_without) * share)
-    pooled = (n1 * p1 + n0 * p0) / (n1 + n0)
-    null = math.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n0))
-    spread = math.sqrt(p1 * (1 - p1) / n1 + p0 * (1 - p0) / n0)
-    return float(stats.norm.sf((stats.norm.isf(alpha) * null - (p1 - p0)) / max(spread, 1e-9)))
+@dataclass(frozen=True)
+class _Hoped:
+    """What a test will see if it is as the suggesting half has it: ``n`` retries, of which a part ``p`` works."""
+
+    n_with: int
+    n_without: int
+    p_with: float
+    p_without: float
+
+    @staticmethod
+    def of(tables: Tables, f: int, share: float) -> _Hoped:
+        """Shrunk by one case of each kind; ``share`` is how many will be tested on for each that was seen."""
+        won, lost, won_without, lost_without = _counts(tables, f)
+        return _Hoped(
+            max(1, round((won + lost) * share)), max(1, round((won_without + lost_without) * share)),
+            (won + 1) / (won + lost + 2), (won_without + 1) / (won_without + lost_without + 2),
+        )  # fmt: skip
+
+    def margin(self, alpha: float) -> float:
+        """How far beyond the level the test is expected to fall, in standard errors; by the normal law."""
+        n1, n0, p1, p0 = self.n_with, self.n_without, self.p_with, self.p_without
+        pooled = (n1 * p1 + n0 * p0) / (n1 + n0)
+        null = math.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n0))
+        spread = math.sqrt(p1 * (1 - p1) / n1 + p0 * (1 - p0) / n0)
+        return float(p1 - p0 + ndtri(alpha) * null) / spread
+
+    def power(self, alpha: float) -> float:
+        """Chance to pass: exact as the test is where little is tested, for few cases cannot reach a level at all."""
+        if self.n_with * self.n_without > EXACT_CELLS:
+            return float(ndtr(self.margin(alpha)))
+        won = np.arange(self.n_with + 1)[:, None]
+        won_without = np.arange(self.n_without + 1)[None, :]
+        n = self.n_with + self.n_without
+        passes = stats.hypergeom.sf(won - 1, n, self.n_with, won + won_without) <= alpha
+        chance = stats.binom.pmf(won, self.n_with, self.p_with)
+        return float((chance * stats.binom.pmf(won_without, self.n_without, self.p_without))[passes].sum())
 
 
 def _counts(tables: Tables, f: int) -> tuple[int, int, int, int]:
@@ -271,14 +340,15 @@ def _counts(tables: Tables, f: int) -> tuple[int, int, int, int]:
 def _tested(trials: Trials, columns: Sequence[int], testing: Bools, fold: int, alpha: float) -> list[Look]:
     if not columns:
         return []
-    sample = trials.sample.with_columns(trials.sample.columns.take(columns))
-    tables = sample.tables(testing)
+    some = trials.sample.columns.take(columns)
+    where = testing[:, columns]
+    tables = trials.sample.with_columns(Columns(some.predicates, some.values & where, where)).tables()
     ratio, low, high = odds_ratios(tables)
     p = np.array([one_sided_p(tables.feature(place), 1) for place in range(len(columns))])
-    levels = holm_levels(p, alpha)
+    levels = holm_levels(p, alpha, shares(len(p)))
     return [
         Look(f, fold, float(p[i]), float(levels[i]), float(ratio[i]), float(low[i]), float(high[i]),
-             _groups(sample.columns.mask[:, i] & testing, trials))
+             _groups(where[:, i], trials))
         for i, f in enumerate(columns)
     ]  # fmt: skip
 

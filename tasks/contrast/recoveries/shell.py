@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from tasks.contrast.predicate import agent_call
+
 LONGEST_COMMAND = 4000
 LONGEST_ACT = 60
 """A longer command line says too much of one session to be an act that others repeat."""
@@ -277,7 +279,7 @@ def _through_runners(words: list[str], marks: set[str]) -> tuple[list[str], set[
 
 def _keyed(words: list[str]) -> tuple[str, list[str]]:
     """The name over sessions, and the words that are left."""
-    key, rest = words[0], list(words[1:])
+    key, rest = agent_call(words[0]), list(words[1:])
     for _ in range(2):
         if key not in SUBCOMMANDS or len(key.split(" ")) != SUBCOMMANDS[key]:
             break

@@ -5,7 +5,7 @@ What was read of a session is kept, so a night's cost follows its new episodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ from storage.ledger import Claim
 from storage.queries.lineage import claimed_reads, reads_of_sessions
 from storage.queries.recoveries import Unjudged, unjudged_episodes
 from storage.queries.taint import tainted_versions
-from tasks.cluster.independence import Record, capped, group_ids, sketch, trace_text
+from tasks.cluster.independence import Record, group_ids, sketch, trace_text
 from tasks.cluster.kin import Promoted, RuleTexts, VersionKey, kin_of, texts_found
 from tasks.cluster.kin_step import load_promoted
 from tasks.context import PipelineSettings
@@ -38,6 +38,11 @@ MOST_PARTS = 32
 """Parts after which they are packed into fewer ones."""
 
 
+def fold_salt(namespace: str) -> str:
+    """What draws the folds of a namespace, and which groups count where a principal brought too many."""
+    return f"fold\x00{namespace}"
+
+
 @dataclass(frozen=True)
 class Sessions:
     """The untainted sessions that retried something, in the order of arrival. ``read`` episodes were looked at."""
@@ -45,7 +50,6 @@ class Sessions:
     told: list[Told]
     read: int
     tainted: int
-    dropped_by_cap: int
     promoted: Promoted
 
 
@@ -85,7 +89,7 @@ def retries_of(
         last_look: the run after which a group is fresh.
     """
     sessions = load_sessions(database, namespace, settings, since=since, external=False)
-    trials = build_trials(sessions.told, last_look=last_look)
+    trials = build_trials(sessions.told, salt=fold_salt(namespace), last_look=last_look)
     if claim.undirected() not in trials.sample.columns.predicates:
         return None
     column = trials.sample.columns.predicates.index(claim.undirected())
@@ -127,30 +131,19 @@ def load_sessions(
         if kept[one.id].chains and (since is None or one.ingested_at > since) and (external or one.trust != "external")
     ]
     groups = group_ids([_record(one, kept[one.id]) for one in retried])
-    allowed = _within_caps(retried, groups, namespace)
     told = [
         Told(
             one.id, groups[one.id], one.agent or one.model or "", one.principal if one.principal_capped else None,
             one.consumed_by, kept[one.id].chains, frozenset(reads[one.id]),
         )
         for one in retried
-        if groups[one.id] in allowed
     ]  # fmt: skip
-    return Sessions(told, len(kept), len(episodes) - len(clean), len(set(groups.values())) - len(allowed), promoted)
+    return Sessions(told, len(kept), len(episodes) - len(clean), promoted)
 
 
 def _record(one: Unjudged, kept: Kept) -> Record:
     names = tuple(name for name in (one.id, one.source_id) if name)
     return Record(one.id, one.task_key, one.session_id, one.started_at, one.retry_of, names, kept.sketch)
-
-
-def _within_caps(episodes: Sequence[Unjudged], groups: Mapping[str, str], namespace: str) -> set[str]:
-    """Groups that count when no agent's token may bring more than a third of them."""
-    first: dict[str, Unjudged] = {}
-    for one in episodes:
-        first.setdefault(groups[one.id], one)
-    principals = [one.principal if one.principal_capped else None for one in first.values()]
-    return capped(list(first), principals, f"fold\x00{namespace}")
 
 
 def _kept(

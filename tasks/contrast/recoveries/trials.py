@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from tasks.contrast.features import Bools, Columns
 from tasks.contrast.predicate import Predicate
 from tasks.contrast.recoveries.attempts import MOST_RETRIES, Chain, Retry
 from tasks.contrast.recoveries.calls import changes_text
+from tasks.contrast.recoveries.counted import Bringer, Counting, Kin
 from tasks.contrast.recoveries.signature import BLANK
 from tasks.contrast.sample import Sample
 
@@ -75,7 +76,8 @@ class Trials:
     """``sample`` has one row a retry and one column a question, with the remedy's two names in ``acts``.
 
     ``shadows`` marks columns that are compared and never reported: editing at will. ``by_then`` are the rows that an
-    act had been done by, in their chain.
+    act had been done by, in their chain. ``arrived`` is the run in which each row's group was first seen;
+    ``dropped_by_cap`` counts groups that some question lost, since one principal brought too many of them.
     """
 
     told: Sequence[Told]
@@ -84,27 +86,37 @@ class Trials:
     acts: list[Act]
     shadows: Bools
     by_then: Mapping[Act, Sequence[int]]
+    arrived: Sequence[str]
+    dropped_by_cap: int
 
 
-def build_trials(
-    told: Sequence[Told], *, last_look: str | None, kin: Callable[[Predicate], Collection[VersionKey]] | None = None
-) -> Trials:
+def build_trials(told: Sequence[Told], *, salt: str, last_look: str | None = None, kin: Kin | None = None) -> Trials:
     """Rows and columns of these sessions, given in the order of arrival.
 
     Args:
-        last_look: the run that last spent alpha on recoveries; groups it could see are not fresh.
+        salt: draws which groups of a principal count that brought too many.
+        last_look: the run that last spent alpha on what is asked; groups it could see are not fresh.
         kin: the rule versions whose readers are echoes of a predicate: they are no evidence for it.
     """
     rows, asked = _rows(_widened(told))
-    columns = [*_columns(rows, asked)]
-    columns = sorted(columns, key=lambda one: (-one.groups, one.predicate.parts))[:MOST_COLUMNS]
-    columns.sort(key=lambda one: one.predicate.parts)
-    sample = _sample(told, rows, columns, last_look)
-    if kin is not None and any(one.read for one in told):
-        sample = _without_echoes(sample, told, rows, kin)
+    counting = Counting(
+        [Bringer(one.group, one.principal, one.read) for one in (told[r.session] for r in rows)], salt, kin
+    )
+    every = list(_columns(rows, asked, counting))
+    enough = (one for one in every if one.groups >= MIN_GROUPS)
+    columns = sorted(enough, key=lambda one: (-one.groups, one.predicate.parts))[:MOST_COLUMNS]
+    columns = _counted(sorted(columns, key=lambda one: one.predicate.parts), counting)
+    dropped = {group for one in (*every, *columns) for group in one.lost}
+    first: dict[str, str] = {}
+    for session in told:
+        first.setdefault(session.group, session.arrived)
+    arrived = [first[told[row.session].group] for row in rows]
     shadows = np.array([one.shadow for one in columns], dtype=bool)
     acts = [one.act for one in columns]
-    return Trials(told, rows, sample, acts, shadows, _by_then(rows, acts))
+    sample = _sample(
+        told, rows, columns, np.array([last_look is None or run > last_look for run in arrived], dtype=bool)
+    )
+    return Trials(told, rows, sample, acts, shadows, _by_then(rows, acts), arrived, len(dropped))
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,7 @@ class _Column:
     done: frozenset[int]
     groups: int
     shadow: bool
+    lost: frozenset[str]
 
 
 _Asked = Mapping[tuple[str, str], list[int]]
@@ -194,7 +207,7 @@ def _worth_asking(asked: _Asked, rows: Sequence[Row]) -> _Asked:
     return kept
 
 
-def _columns(rows: Sequence[Row], asked: _Asked) -> Iterable[_Column]:
+def _columns(rows: Sequence[Row], asked: _Asked, counting: Counting) -> Iterable[_Column]:
     for (command, error), at in sorted(asked.items()):
         before: defaultdict[Act, list[int]] = defaultdict(list)
         for row in at:
@@ -205,10 +218,24 @@ def _columns(rows: Sequence[Row], asked: _Asked) -> Iterable[_Column]:
         for act in _worth_doing(before, rows):
             predicate = Predicate("recovery", (command, error, act[1] or act[0]))
             spoken, preceded = _at_stake(rows, at, set(before[act]))
-            groups = len({rows[row].session for row in preceded})
+            surplus = counting.surplus(spoken, preceded)
+            groups = len({rows[row].session for row in preceded if row not in surplus})
+            lost = frozenset(counting.by_row[row].group for row in surplus)
             shadow = act[1] is None and changes_text(act[0]) and not changes_text(command)
-            if groups >= MIN_GROUPS:
-                yield _Column(predicate, act, spoken, frozenset(preceded), groups, shadow)
+            yield _Column(predicate, act, spoken, frozenset(preceded), groups, shadow, lost)
+
+
+def _counted(columns: Sequence[_Column], counting: Counting) -> list[_Column]:
+    """The columns with the rows that count for each: no echoes, and of what is left nobody's surplus."""
+    found = []
+    for one in columns:
+        echoes = counting.echoes(one.predicate, one.rows)
+        rows = [row for row in one.rows if row not in echoes]
+        surplus = counting.surplus(rows, one.done - echoes)
+        kept = [row for row in rows if row not in surplus]
+        lost = frozenset(counting.by_row[row].group for row in surplus)
+        found.append(replace(one, rows=kept, done=one.done.intersection(kept), lost=lost))
+    return found
 
 
 def _worth_doing(before: Mapping[Act, list[int]], rows: Sequence[Row]) -> list[Act]:
@@ -235,38 +262,21 @@ def _at_stake(rows: Sequence[Row], at: Sequence[int], did: Collection[int]) -> t
     return spoken, done
 
 
-def _sample(told: Sequence[Told], rows: Sequence[Row], columns: Sequence[_Column], last_look: str | None) -> Sample:
+def _sample(told: Sequence[Told], rows: Sequence[Row], columns: Sequence[_Column], fresh: Bools) -> Sample:
     values = np.zeros((len(rows), len(columns)), dtype=bool)
     mask = np.zeros((len(rows), len(columns)), dtype=bool)
     for place, one in enumerate(columns):
         mask[list(one.rows), place] = True
         values[list(one.done), place] = True
-    first: dict[str, str] = {}
-    for session in told:
-        first.setdefault(session.group, session.arrived)
-    owners = [told[row.session].group for row in rows]
     return Sample(
         columns=Columns([one.predicate for one in columns], values, mask),
         success=np.array([row.retry.worked for row in rows], dtype=bool),
         stratum=np.array([row.number for row in rows], dtype=np.int64),
         strata=[f"retry {number + 1}" for number in range(MOST_RETRIES)],
-        groups=owners,
+        groups=[told[row.session].group for row in rows],
         agents=[told[row.session].agent for row in rows],
-        fresh=np.array([last_look is None or first[group] > last_look for group in owners], dtype=bool),
+        fresh=fresh,
     )
-
-
-def _without_echoes(
-    sample: Sample, told: Sequence[Told], rows: Sequence[Row], kin: Callable[[Predicate], Collection[VersionKey]]
-) -> Sample:
-    mask = sample.columns.mask.copy()
-    readers = [number for number, row in enumerate(rows) if told[row.session].read]
-    for place, predicate in enumerate(sample.columns.predicates):
-        related = set(kin(predicate.toward("do")))
-        for number in readers:
-            if not related.isdisjoint(told[rows[number].session].read):
-                mask[number, place] = False
-    return sample.with_columns(Columns(sample.columns.predicates, sample.columns.values & mask, mask))
 
 
 def _by_then(rows: Sequence[Row], acts: Collection[Act]) -> dict[Act, list[int]]:

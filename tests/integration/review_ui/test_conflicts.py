@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from starlette.testclient import TestClient
 
 from storage.conflicts import note
 from storage.engine import Database
+from storage.queries.conflicts import MIXED_OUTCOME
 from storage.tables import AuditEntry, Conflict
 from support import factories
+from support.html_check import faults_of
 from support.review_pages import SPACE, Browse, Clock, fields
 
 OTHER = "acme/travel"
@@ -30,7 +33,10 @@ def side(title: str, **given: Any) -> dict[str, Any]:
 
 
 def found(old: str = "Orchid: “P”", kind: str = "supersession") -> dict[str, Any]:
-    sides = {REFS[0]: side(old), REFS[1]: side("Orchid: from “P” to “Q”", trust=["external"])}
+    sides = {
+        REFS[0]: side(old),
+        REFS[1]: side("Orchid: from “P” to “Q”", trust=["external"], said_at="2026-03-05T10:00:00+00:00"),
+    }
     return {"id": "c1", "kind": kind, "form": "changed", "detail": "of “Orchid” it is said “P”", "sides": sides,
             "stands": REFS[1]}  # fmt: skip
 
@@ -62,6 +68,7 @@ def test_a_conflict_shows_both_sides_with_their_evidence(browse: Browse, link: s
     assert f'href="{link}"' in rosa.get("/conflicts").text
     page = rosa.get(link).text
     for shown in ("Orchid: “P”", "from “P” to “Q”", "2 independent", "external", "This side is the newer one.",
+                  "05 Mar 2026, 10:00 UTC",
                   f"/episodes/{SPACE}/e1?step=s#cited"):  # fmt: skip
         assert shown in page
 
@@ -119,6 +126,41 @@ def test_one_that_opened_again_tells_why_and_what_was_decided(
     assert "Open again:" in page
     assert "side says something else now" in page
     assert "The right side stands. the move was done" in page
+
+
+@pytest.fixture
+def mixed(app: object, database: Database, clock: Clock) -> str:
+    """A task in which the same calls had both outcomes."""
+    refs, title = ("runs:abc/failure", "runs:abc/success"), "task buy, the same calls in the same order"
+    sides = {ref: side(f"{title}: {ended}") for ref, ended in zip(refs, ("failed", "succeeded"), strict=True)}
+    row = {"id": "m1", "kind": "contradiction", "form": MIXED_OUTCOME, "detail": title, "sides": sides}
+    with database.write() as session:
+        note(session, SPACE, refs, row, "run", clock())
+    return f"/conflicts/{SPACE}/m1"
+
+
+def test_a_mixed_outcome_can_only_be_noted(browse: Browse, mixed: str, database: Database) -> None:
+    rosa = browse()
+    page = rosa.get(mixed).text
+    assert faults_of(page) == []
+    assert "What decides is not in the calls" in page
+    assert re.findall(r'name="keep" value="([a-z]+)"', page) == ["both"]
+    assert decide(rosa, mixed, "left").status_code == 422
+    assert stored(database).state == "open"
+    assert decide(rosa, mixed, "both").status_code == 303
+    assert "Noted." in rosa.get(mixed).text
+
+
+def test_mixed_outcomes_are_folded_after_every_other_conflict_with_their_number(
+    browse: Browse, link: str, mixed: str
+) -> None:
+    rosa = browse()
+    page = rosa.get("/conflicts").text
+    assert faults_of(page) == []
+    assert page.index(f'href="{link}"') < page.index("<summary>Mixed outcomes: 1</summary>") < page.index(mixed)
+    assert "Mixed outcomes" not in rosa.get("/conflicts?kind=supersession").text
+    assert "Mixed outcomes" not in rosa.get("/conflicts?state=resolved").text
+    assert "Mixed outcomes" not in browse("otto", namespaces=(OTHER,)).get("/conflicts").text
 
 
 def test_an_auditor_reads_and_does_not_decide(browse: Browse, link: str) -> None:

@@ -10,8 +10,9 @@ from starlette.testclient import TestClient
 from review_ui.app import create_app
 from storage.engine import Database
 from storage.settings import Settings
-from storage.tables import AuditEntry, Episode, EpisodeBody, EpisodeKey, Evidence
+from storage.tables import AuditEntry, Episode, EpisodeBody, EpisodeKey, Evidence, Recheck, RuleVersion
 from support import factories
+from support.html_check import faults_of
 from support.review_pages import SPACE, Browse, Clock, fields
 
 OTHER = "acme/travel"
@@ -127,6 +128,11 @@ def test_a_candidate_shows_its_packet_with_evidence_side_by_side(
                  "Evidence against it", "has left the warehouse", "1 to 4 of 6", "What an approval means",
                  "Odds ratio of success in each task", "The same as a table", "It cancelled unread"):  # fmt: skip
         assert said in page, said
+    assert faults_of(page) == []
+    assert page.index("What these figures mean") > page.index("before it, 5 of 24 runs succeeded")
+    checks = page[page.index('id="checks-title"') : page.index('id="evidence-title"')]
+    assert checks.index("Narrow the scope to orders") < checks.index("<summary>2 passed</summary>")
+    assert checks.index("<summary>2 passed</summary>") < checks.index("citations resolve")
     assert page.index("Evidence for it") < page.index("Evidence against it")
     assert "5 to 6 of 6" in browse("otto").get(f"{link}?support=2").text
 
@@ -268,6 +274,26 @@ def test_the_audit_log_names_people_and_a_changed_entry_is_found(
     with database.write() as session:
         session.exec(select(AuditEntry).where(AuditEntry.seq == 1)).one().actor = "user:somebody"
     assert "broken at entry 1" in rosa.post("/audit/verify", data=form).text
+
+
+def test_a_rule_shows_what_came_out_when_it_was_last_tested_again(
+    browse: Browse, two_spaces: None, database: Database, clock: Clock
+) -> None:
+    rosa = browse()
+    promote(rosa, f"/candidates/{SPACE}/cand-support")
+    factories.make_run(database, SPACE, "run-support-2", clock(), key="2026-12-01")
+    with database.write() as session:
+        rule = session.exec(select(RuleVersion)).one()
+        for run_id, verdict in (("run-support", "stands"), ("run-support-2", "vanished")):
+            session.add(
+                Recheck(namespace=SPACE, run_id=run_id, rule_id=rule.rule_id, version=1, verdict=verdict,
+                        words=f"{verdict}: of the 40 new groups", at=clock())
+            )  # fmt: skip
+        link = f"/rules/{SPACE}/{rule.rule_id}"
+    page = rosa.get(link).text
+    assert faults_of(page) == []
+    assert "Tested again" in page
+    assert page.count("of the 40 new groups") == 1, "the last one alone"
 
 
 def test_only_those_who_see_every_namespace_verify_the_chain(browse: Browse, two_spaces: None) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlmodel import select
 
 from storage.engine import Database
-from storage.tables import Inference, RunStep
+from storage.tables import Draft, Inference, RunStep
 from support import factories
 from support.html_check import faults_of
 from support.modes import make_choice
@@ -52,6 +52,59 @@ def test_conclusions_stand_under_what_they_are(browse: Browse, night: str) -> No
     assert "needs about 14 more failures on at least 5 tasks" in page
     assert "2 other explanations ruled out" in page
     assert "not chance: seen again on 20 groups" in page
+
+
+def test_what_was_found_comes_before_how_the_night_went(browse: Browse, night: str) -> None:
+    page = browse().get(night).text
+    assert page.index('id="found-title"') < page.index('id="stages-title"')
+
+
+def test_a_next_step_that_the_sentence_holds_is_not_told_again(browse: Browse, database: Database, night: str) -> None:
+    with database.write() as session:
+        session.add(
+            inference("again", "insufficient", "it may be; needs about 33 more.", next_step="needs about 33 more")
+        )
+    page = browse().get(f"{night}/findings/needs-more").text
+    assert page.count("needs about 33 more") == 1
+    assert "Next: needs about 14 more" in page
+
+
+def inference(name: str, verdict: str, statement: str, **given: Any) -> Inference:
+    return Inference(
+        namespace=SPACE, id=name, run_id="run-1", family_id="orders", predicate_id=name, verdict=verdict,
+        statement=statement, **given,
+    )  # fmt: skip
+
+
+def test_each_confirmed_finding_says_what_became_of_it(
+    browse: Browse, database: Database, clock: Clock, night: str
+) -> None:
+    held = {"said": ("recall", "rule-7 version 2 says this already"), "weak": ("independence", "2 groups alone")}
+    with database.write() as session:
+        for name in ("new", "said", "weak", "none"):
+            session.add(inference(name, "confirmed", f"{name} holds"))
+        session.flush()
+        for name in ("new", "said", "weak"):
+            checks = (
+                [{"name": check, "verdict": "fail", "detail": why} for check, why in [held[name]]]
+                if name in held
+                else []
+            )
+            session.add(
+                Draft(namespace=SPACE, id=name, run_id="run-1", candidate_id=f"cand-{name}", inference_id=name,
+                      kind="rule", drafter="d", mode="strategic", prompt_hash="none", checks=checks,
+                      created_at=clock())
+            )  # fmt: skip
+    content = factories.content_for(SPACE, when_to_use="The new one")
+    factories.make_candidate(database, SPACE, "cand-new", clock(), content=content, run_id="run-1")
+    page = browse().get(f"{night}/findings/confirmed").text
+    assert faults_of(page) == []
+    told = {name: page.split(f"{name} holds", 1)[1].split("</li>", 1)[0] for name in ("new", "said", "weak", "none")}
+    assert f'href="/candidates/{SPACE}/cand-new">The new one</a>' in told["new"]
+    assert "A rule says this already:" in told["said"]
+    assert f'href="/rules/{SPACE}/rule-7"' in told["said"]
+    assert "Held back by the check “independence”: 2 groups alone" in told["weak"]
+    assert "No text was made of it." in told["none"]
 
 
 def test_what_does_not_fit_is_on_a_page_of_its_own(browse: Browse, database: Database, night: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -11,9 +12,10 @@ from sqlmodel import Session, col, select
 
 from storage import ledger
 from storage.engine import Database, database_now
+from storage.ids import uuid7
 from storage.ledger import Claim, ClaimLost
 from storage.runs import close_run, insert_run, lock_run, release_dead
-from storage.tables import Run, RunStep
+from storage.tables import Namespace, Run, RunStep
 from support import rows
 
 MAX_ATTEMPTS = 3
@@ -217,3 +219,22 @@ def test_runs_of_one_night_are_numbered(planned: Database) -> None:
             session, namespace=rows.SPACE, kind="night", key="2026-11-30", requested_by="test", now=rows.AT
         )
         assert again.seq == 2
+
+
+def test_a_run_sorts_after_every_run_of_its_namespace_though_the_clock_was_set_back(database: Database) -> None:
+    tomorrow = uuid7((time.time_ns() // 1_000_000 + 86_400_000) * 4096)
+    with database.write() as session:
+        session.add_all([Namespace(path=path, created_at=rows.AT) for path in ("lab", "apart")])
+        session.flush()
+        session.add(
+            Run(id=tomorrow, namespace="lab", key="2026-11-29", state="completed", requested_by="t", started_at=rows.AT)
+        )
+    made = [tomorrow]
+    for kind, key in (("repair", "r@1"), ("night", "2026-11-30"), ("repair", "r@2")):
+        with database.write() as session:
+            run = insert_run(session, namespace="lab", kind=kind, key=key, requested_by="t", now=rows.AT)
+            made.append(run.id)
+    assert made == sorted(set(made))
+    with database.write() as session:
+        apart = insert_run(session, namespace="apart", kind="night", key="2026-11-30", requested_by="t", now=rows.AT)
+        assert apart.id < tomorrow

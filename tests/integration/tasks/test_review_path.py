@@ -225,7 +225,9 @@ def test_attacks_in_the_evidence_reach_review_marked_and_never_the_text(desk: De
     marks = {check["name"]: check["verdict"] for check in revision.packet["checks"]}
     assert (marks["injection"], marks["hidden-text"]) == ("warn", "warn")
     assert "instructions" not in str(revision.content)
-    assert desk.approve(candidate).state == "promoted", "a quoted attack does not destroy the finding it is in"
+    assert (revision.packet["tier"], desk.approve(candidate).state) == ("high", "approved")
+    state = desk.approve(desk.only(), name="bo").state
+    assert state == "promoted", "a quoted attack does not destroy the finding it is in, but one person is not enough"
 
 
 def test_text_from_outside_takes_two_reviewers(desk: Desk) -> None:

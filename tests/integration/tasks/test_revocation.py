@@ -24,9 +24,11 @@ from storage.tables import (
     RunStep,
 )
 from support.reviewing import Desk, Found, Ran, avoid, finding, those_with, tried
+from tasks.contrast.predicate import Predicate
 from tasks.promote.errors import NotAllowed, ReasonMissing, RuleGone, SelfApproval, WrongState
 from tasks.promote.step import restore
 from tasks.revoke.step import preview
+from tasks.verify.revoked_step import load_revoked
 
 
 def states(desk: Desk) -> dict[str, str]:
@@ -175,6 +177,49 @@ def test_what_was_revoked_is_not_drafted_again_as_new(desk: Desk) -> None:
     assert [row["check"] for row in held] == ["revoked-before"]
     assert "breaks the nightly build" in held[0]["why"]
     assert desk.candidates() == []
+
+
+ORDER = Predicate("order", ("look", "cancel_order"), "avoid")
+
+
+@pytest.mark.parametrize("also", [(), (avoid("cancel_order"),)], ids=["the same calls", "another wording"])
+def test_what_was_revoked_does_not_come_back_in_other_words(desk: Desk, also: tuple[Predicate, ...]) -> None:
+    first = ORDER if not also else avoid("cancel_order")
+    found = finding(desk, predicate=first)
+    rule_id, version = desk.promoted(found)
+    desk.revoke(rule_id, reason="breaks the nightly build")
+    again = Predicate("missing-check", ("look", "cancel_order"), "avoid")
+    held = desk.later().night(replace(found, predicate=again, also=also))["verify"]["held_back"]
+    assert [row["check"] for row in held] == ["revoked-before"]
+    assert f"akin, in other words: revoked before, on {desk.now.date()} ({rule_id} version {version})" in held[0]["why"]
+    assert desk.candidates() == []
+
+
+def test_what_only_shares_a_call_with_a_revoked_rule_is_staged_with_a_warning(desk: Desk) -> None:
+    found = finding(desk)
+    rule_id, _ = desk.promoted(found)
+    desk.revoke(rule_id, reason="breaks the nightly build")
+    result = desk.later().night(replace(found, predicate=Predicate("missing-check", ("look", "cancel_order"), "avoid")))
+    assert result["verify"]["held_back"] == []
+    ((candidate, revision),) = desk.candidates()
+    (told,) = [check for check in revision.packet["checks"] if check["name"] == "revoked-before"]
+    assert (told["verdict"], rule_id in told["detail"]) == ("warn", True)
+    assert not candidate.revoked_before
+
+
+def test_a_rule_that_is_active_again_counts_as_not_revoked(desk: Desk) -> None:
+    found = finding(desk)
+    rule_id, _ = desk.promoted(found)
+    desk.revoke(rule_id)
+    later = desk.later()
+    fresh = finding(later)
+    later.night(replace(fresh, episodes=found.episodes + fresh.episodes))
+    assert later.approve(desk.only()).version == 2
+    with desk.database.read() as session:
+        assert load_revoked(session, desk.namespace) == ()
+    desk.revoke(rule_id)
+    with desk.database.read() as session:
+        assert {one.key for one in load_revoked(session, desk.namespace)} == {(rule_id, 1), (rule_id, 2)}
 
 
 def test_grown_evidence_brings_it_back_marked_with_the_reason(desk: Desk) -> None:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import AuditEntry
+from tasks.ingest.policy import COUNTS_FROM, KNOWN
 from worker.cli import store as cli_store
 from worker.cli.root import app, run
 
@@ -191,16 +192,61 @@ def test_a_policy_is_set_shown_counted_and_on_record(terminal: Terminal, tmp_pat
     assert terminal.json("audit", "verify")["ok"]
 
 
-def test_a_policy_from_standard_input_replaces_the_whole(
+def test_a_policy_that_would_drop_a_key_is_refused_unless_that_is_meant(
     terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.toml").write_text('owner = "ann"\nredact_patterns = ["x[0-9]+"]\n')
-    terminal.run("policy", "set", tmp_path / "a.toml", "-n", SPACE)
+    before = {"owner": "ann", "redact_patterns": ["x[0-9]+"]}
+    (tmp_path / "a.json").write_text(json.dumps(before))
+    terminal.run("policy", "set", tmp_path / "a.json", "-n", SPACE)
+    (tmp_path / "b.toml").write_text('regime = "episodic"\n')
+    told = terminal.json("policy", "set", tmp_path / "b.toml", "-n", SPACE, code=2)["error"]
+    assert "owner, redact_patterns" in told["what"]
+    assert "--replace" in told["now"]
+    assert terminal.json("policy", "show", "-n", SPACE) == before
     (tmp_path / "in").write_text('{"owner": "bo"}')
     with (tmp_path / "in").open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        terminal.run("policy", "set", "-", "-n", SPACE)
+        assert "Removed: redact_patterns." in terminal.run("policy", "set", "-", "--replace", "-n", SPACE)
     assert terminal.json("policy", "show", "-n", SPACE) == {"owner": "bo"}
+
+
+def test_one_key_is_put_and_the_others_stay(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('redact_patterns = ["x[0-9]+"]\n')
+    terminal.run("policy", "set", tmp_path / "a.toml", "-n", SPACE)
+    terminal.run("policy", "put", "owner", "the refund team", "-n", SPACE)
+    terminal.run("policy", "put", "model_budget", '{"calls": 20}', "-n", SPACE)
+    kept = {"redact_patterns": ["x[0-9]+"], "model_budget": {"calls": 20}}
+    assert terminal.json("policy", "show", "-n", SPACE) == {**kept, "owner": "the refund team"}
+    assert terminal.json("policy", "put", "owner", "null", "-n", SPACE)["removed"] == ["owner"]
+    assert terminal.json("policy", "show", "-n", SPACE) == kept
+    with Database(f"sqlite:///{tmp_path}/home/slowwave.db").read() as session:
+        puts = session.execute(sa.select(AuditEntry).where(AuditEntry.action == "policy.put")).scalars().all()
+    assert len(puts) == 3
+    assert "refund team" not in json.dumps([each.detail for each in puts])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("ownr", "ann", "did you mean 'owner'?"),
+        ("owner", "7", "owner must be text"),
+        ("regime", "nightly", "regime must be one of"),
+        ("model_budget", '{"calls": ', "not JSON"),
+        ("trust", "[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_wrong_value_is_not_put(terminal: Terminal, key: str, value: str, told: str) -> None:
+    terminal.run("policy", "put", "owner", "ann", "-n", SPACE)
+    assert told in terminal.json("policy", "put", key, value, "-n", SPACE, code=2)["error"]["what"]
+    assert terminal.json("policy", "show", "-n", SPACE) == {"owner": "ann"}
+
+
+@pytest.mark.parametrize("command", ["set", "put"])
+def test_whatever_writes_a_policy_names_every_key_and_when_it_counts(terminal: Terminal, command: str) -> None:
+    said = " ".join(terminal.run("policy", command, "--help").split())
+    for key, words in KNOWN.items():
+        assert f"{key}: {words}." in said
+    assert f"{COUNTS_FROM}." in said
 
 
 @pytest.mark.parametrize(
@@ -357,6 +403,7 @@ def test_every_new_command_explains_itself_with_examples(terminal: Terminal) -> 
         ("episode",),
         ("policy", "show"),
         ("policy", "set"),
+        ("policy", "put"),
     ):
         assert "Example" in terminal.run(*command, "--help")
 

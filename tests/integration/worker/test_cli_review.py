@@ -12,7 +12,7 @@ import pytest
 
 from storage.engine import Database
 from storage.queries import runs as queries
-from storage.tables import Candidate
+from storage.tables import Candidate, CandidateRevision, Run
 from support.modes import night_of, put_in_cluster
 from support.reviewing import Desk, finding
 from worker.cli.root import run
@@ -116,7 +116,46 @@ def test_a_run_tells_what_it_found_and_how_each_cluster_was_taken_up(terminal: T
     (choice,) = told["choices"]
     assert (choice["label"], choice["action"], choice["mode"]) == ("orders", "consolidate", "corrective")
     assert {score["mode"] for score in choice["scores"]["modes"]} == {"none", "imitation", "strategic", "corrective"}
-    shown = terminal.read("runs", night.id)
-    assert "found, and not found" in shown
-    assert "corrective" in shown
+    assert terminal.json("show", night.id) == told
+    shown = terminal.read("show", night.id)
+    for part in ("found, and not found", "corrective", "draft"):
+        assert part in shown
+    assert terminal.read("runs", night.id) == shown
     assert run(["runs", "nowhere"]) == 1
+
+
+def test_the_list_of_runs_tells_what_each_came_to_and_what_went_wrong(terminal: Terminal, shop: Desk) -> None:
+    one = finding(shop)
+    night, _ = night_of(shop, one.episodes, one)
+    with shop.database.write() as session:
+        row = session.get_one(Run, night.id)
+        row.stats = {"episodes": 1, "clusters": 2, "tests": 3, "candidates": 1}
+        row.problems = [{"stage": "contrast", "shard": "orders", "error": "went [red]wrong[/red]"}]
+        session.add(row)
+    page = terminal.read("runs", "-n", shop.namespace)
+    assert "1 episode, 2 clusters, 3 tests, 1 candidate; started" in page
+    for said in (page, terminal.read("show", night.id)):
+        assert "contrast" in said
+        assert "went [red]wrong[/red]" in said
+
+
+def test_without_a_namespace_what_waits_and_what_holds_is_listed_for_all(terminal: Terminal, shop: Desk) -> None:
+    candidate = waiting(shop)
+    assert [each["namespace"] for each in terminal.json("queue")] == [shop.namespace]
+    assert f"waiting in {shop.namespace}" in terminal.read("queue")
+    assert candidate.id in terminal.read("queue")
+    assert terminal.json("rules") == []
+    assert terminal.read("rules").strip() == "No rule yet."
+    assert terminal.json("queue", "-n", "another/place") == []
+
+
+def test_an_endless_odds_ratio_is_said_in_words(
+    terminal: Terminal, shop: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    candidate = waiting(shop)
+    with shop.database.write() as session:
+        row = session.get_one(CandidateRevision, (shop.namespace, candidate.id, candidate.number))
+        row.packet = {**row.packet, "effect": {**row.packet["effect"], "odds_ratio": None, "low": 27.0, "high": None}}
+        session.add(row)
+    assert "infinite (from 27.00)" in terminal.read("queue", "-n", shop.namespace)

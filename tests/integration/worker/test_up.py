@@ -89,6 +89,11 @@ def test_a_night_through_the_worker_has_the_result_of_a_local_one(home: Home, tm
     assert [far[name] for name in counts] == [near[name] for name in counts]
 
 
+def test_the_demo_has_something_to_review_in_every_world(demo_home: Home) -> None:
+    waits = {each["namespace"] for each in demo_home.json("queue")}
+    assert waits == {"demo/shopping", "demo/travel", "demo/support"}
+
+
 def test_the_demo_is_harmless_a_second_time(home: Home) -> None:
     first = home.json("demo", "--no-up", "--episodes", "90")
     second = home.json("demo", "--no-up", "--episodes", "90")

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from review_ui.routes.login import local_path
 from review_ui.text import age_words, figure, ratio, shortened, span_words, when
 from review_ui.views import packet as parts
+from review_ui.views.belief import Belief, belief_of
 from review_ui.views.episodes import WHOLE_PART, whole_step
 from review_ui.views.reading import parts_of, reading
 from review_ui.views.trace import excerpt, step_text, step_views
+from tasks.contrast.recoveries import EVERYWHERE
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
@@ -29,8 +31,7 @@ PACKETS = st.dictionaries(
 
 @given(PACKETS)
 def test_no_packet_however_malformed_breaks_a_page(packet: dict[str, object]) -> None:
-    parts.effect_of(packet)
-    parts.held_out_of(packet)
+    belief_of({"kind": "?"}, packet, parts.effect_of(packet), parts.held_out_of(packet))
     parts.strata_of(packet)
     parts.checks_of(packet)
     parts.exceptions_of(packet)
@@ -46,6 +47,60 @@ def test_a_confirmation_needs_direction_and_level() -> None:
     assert parts.held_out_of({"held_out": held | {"alpha": 0.005}}).verdict == "not confirmed"
     assert parts.held_out_of({"held_out": held | {"same_direction": False}}).verdict == "not confirmed"
     assert parts.held_out_of({}).verdict == "not tested"
+
+
+PRESENT = {"kind": "call-present", "call": "read", "direction": "do", "family": "f"}
+REMEDY = {"kind": "recovery", "call": "push", "error": "no", "then": "pull", "direction": "do", "family": EVERYWHERE}
+COUNTS = {"success_with": 31, "success_total": 34, "failure_with": 1, "failure_total": 27, "strata": 6}
+
+
+def told(predicate: dict[str, object], **packet: object) -> Belief:
+    whole = {"effect": {**COUNTS, "odds_ratio": 90.0, "low": 8.0, "high": 900.0}, **packet}
+    return belief_of(predicate, whole, parts.effect_of(whole), parts.held_out_of(whole))
+
+
+def test_a_finding_is_first_told_by_how_many_did_it_and_succeeded() -> None:
+    assert told(PRESENT).lead.startswith("Where `read` was called, 31 of 32 runs succeeded; of the others, 3 of 29.")
+    assert "same task (6 tasks)" in told(PRESENT).lead
+    order = {"kind": "order", "first": "a", "then": "b", "direction": "avoid"}
+    assert "of the other runs that called both `a` and `b`, 3 of 29" in told(order).lead
+    assert told({}).lead.startswith("Where it was done, 31 of 32")
+    assert told(PRESENT, effect={}).lead == ""
+
+
+def test_a_remedy_found_among_all_sessions_is_told_by_agents_and_retries() -> None:
+    one = told(REMEDY)
+    assert "the next try worked in 31 of 32 sessions; without it, in 3 of 29" in one.lead
+    assert "same agent (6 agents)" in one.lead
+    assert (one.words.noun, one.words.success, one.words.effect_in) == ("agent", "worked", "Effect for each agent")
+    assert not any("task" in line for line in one.ruled_out)
+
+
+def test_only_what_the_packet_shows_is_ruled_out() -> None:
+    held = {"groups": 9, "odds_ratio": 40.0, "p_value": 0.001, "alpha": 0.02, "same_direction": True}
+    known = {"held_out": held, "agent_adjusted": {"verdict": "same", "agents": 3},
+             "evidence": {"independent_groups": 40}}  # fmt: skip
+    assert [line.partition(":")[0] for line in told(PRESENT, **known).ruled_out] == [
+        "not how hard the task is", "not who ran", "not chance", "not copies of a few runs",
+        "not a matter of some tasks only",
+    ]  # fmt: skip
+    assert told(PRESENT, effect={**COUNTS, "odds_ratio": 1.1, "low": 0.5, "high": 2.0}).ruled_out == ()
+    missed = told(PRESENT, held_out=held | {"p_value": 0.5})
+    assert not any(line.startswith("not chance") for line in missed.ruled_out)
+    assert "does not bear it out" in missed.seen_again
+
+
+def test_an_infinite_ratio_is_told_from_none() -> None:
+    effect = parts.effect_of({"effect": {**COUNTS, "odds_ratio": None, "low": 27.0, "high": None}})
+    assert effect.words == "infinite (27.0 to infinite)"
+    assert (effect.ratio, effect.interval) == ("infinite", "95 % 27.0 to infinite")
+    assert parts.effect_of({"effect": dict(COUNTS)}).ratio == "none"
+
+
+def test_a_check_that_does_not_apply_is_no_pass() -> None:
+    rows = [("pass", "not applicable: no hook"), ("pass", "all 47 exist"), ("warn", "not applicable as it stands")]
+    checks = parts.checks_of({"checks": [{"name": "x", "verdict": verdict, "detail": why} for verdict, why in rows]})
+    assert sorted(check.badge for check in checks) == ["n/a", "pass", "warn"]
 
 
 def test_failing_checks_come_first() -> None:

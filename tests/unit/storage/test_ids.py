@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.ids import canonical_json, content_hash, keyed_hash, token_hash, uuid7
+from storage.ids import canonical_json, content_hash, keyed_hash, token_hash, uuid7, uuid7_after
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -36,6 +37,17 @@ def test_ids_made_by_several_threads_at_once_differ() -> None:
     with ThreadPoolExecutor(4) as pool:
         made = [name for names in pool.map(lambda _: [uuid7() for _ in range(1000)], range(4)) for name in names]
     assert len(set(made)) == 4000
+
+
+def test_an_id_sorts_after_the_one_before_it_though_the_clock_was_set_back() -> None:
+    tomorrow = uuid7((time.time_ns() // 1_000_000 + 86_400_000) * 4096 + 4095)
+    ids = [tomorrow]
+    for _ in range(50):
+        ids.append(uuid7_after(ids[-1]))
+    assert ids == sorted(set(ids))
+    assert all(uuid.UUID(made).version == 7 for made in ids)
+    assert uuid7_after(None) < tomorrow
+    assert uuid7_after("run-1") < tomorrow
 
 
 def test_a_uuid7_carries_its_milliseconds() -> None:

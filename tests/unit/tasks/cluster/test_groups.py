@@ -41,6 +41,39 @@ def test_a_label_names_what_sets_a_cluster_apart() -> None:
     assert drafts[0].tools == ["cancel", "find"]
 
 
+def labels(**texts: list[str]) -> dict[str, list[str]]:
+    return {draft.id: draft.terms for draft in describe(texts, {})}
+
+
+def test_a_term_of_most_clusters_names_none() -> None:
+    found = labels(
+        a=["please cancel this flight with care"] * 4, b=["please print this invoice with care"] * 4,
+        c=["please water this tomato with lemon"] * 4,
+    )  # fmt: skip
+    assert found == {"a": ["cancel", "flight"], "b": ["invoice", "print"], "c": ["tomato", "lemon", "water"]}
+
+
+def test_a_name_labels_no_cluster_and_a_noun_of_german_does() -> None:
+    english = labels(
+        a=["Please cancel the flight that was booked last week for Anatoly Petrov"] * 4,
+        b=["Print the invoice of last month again, and send it to Kovacs"] * 4,
+    )
+    assert {"anatoly", "petrov", "kovacs"}.isdisjoint(english["a"] + english["b"])
+    german = labels(
+        a=["Bitte den Flug von Oslo absagen und das Geld erstatten"] * 4, b=["Bitte die Rechnung drucken"] * 4
+    )
+    assert set(german["b"]) == {"rechnung", "drucken"}
+
+
+def test_parts_of_ids_and_addresses_are_no_terms() -> None:
+    assert terms_of("user anatoly_petrov_8020 (mei@mail.example) of order_items") == {"user", "order", "items"}
+
+
+def test_a_cluster_without_terms_of_its_own_is_named_by_its_tools() -> None:
+    drafts = describe({"a": FLIGHTS, "b": FLIGHTS}, {"a": Counter(cancel=2)})
+    assert [draft.label for draft in drafts] == ["cancel", "b"]
+
+
 def test_terms_of_text_without_spaces_are_bigrams() -> None:
     assert {"取消", "航班"} <= terms_of("取消航班")
 

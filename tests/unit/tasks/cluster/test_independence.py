@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.cluster.independence import Record, capped, group_ids, likeness, sketch, trace_text
+from tasks.cluster.independence import Record, group_ids, likeness, sketch, trace_text
 from tasks.ingest.episode import Episode
 
 WORDS = [f"word{i * 7 % 301}" for i in range(300)]
@@ -67,11 +68,67 @@ def test_the_system_text_is_not_part_of_a_trace() -> None:
     assert "policy" not in trace_text(Episode(task="t", steps=steps))
 
 
-@given(st.lists(st.sampled_from(["p", "q", "r", None]), max_size=60))
-def test_no_capped_principal_brings_more_than_a_third(owners: list[str | None]) -> None:
-    names = [str(i) for i in range(len(owners))]
-    kept = capped(names, owners, "salt")
-    assert {name for name, owner in zip(names, owners, strict=True) if owner is None} <= kept
-    for principal in ("p", "q", "r"):
-        mine = sum(owner == principal for name, owner in zip(names, owners, strict=True) if name in kept)
-        assert 3 * mine <= len(kept)
+def test_likeness_does_not_run_on_along_a_chain() -> None:
+    """Each is like the one before; the last has little in common with the first."""
+    words = [f"w{i}" for i in range(400)]
+    chain = [record(f"r{n}", " ".join([f"n{n}x{k}" for k in range(8 * n)] + words[8 * n :])) for n in range(12)]
+    found = groups(*chain)
+    assert found[0] == found[1]
+    assert found[0] != found[-1]
+
+
+def test_what_a_token_claims_of_others_records_never_makes_two_of_them_one() -> None:
+    theirs = [record(f"op{n}", f"{n} " * 40, session=f"s{n}") for n in range(6)]
+    claims = [record(f"evil{n}", f"x{n} " * 40, session="evil", retry_of=f"op{n}", owner="token") for n in range(6)]
+    bridge = record("evil-bridge", "y z " * 40, session="s1", retry_of="op2", owner="token")
+    assert len(set(groups(*theirs, *claims, bridge)[:6])) == 6
+
+
+def test_a_token_that_repeats_anothers_run_counts_as_that_run_again() -> None:
+    one, two, three = groups(
+        record("op", session="s1"), record("copy", session="evil", task="other", owner="token"),
+        record("claim", OTHER, session="s1", owner="token"),
+    )  # fmt: skip
+    assert one == two == three
+
+
+def test_a_tokens_own_session_is_one_group_whatever_it_claims_of_others() -> None:
+    mine = [record(f"e{n}", f"{n} " * 40, session="evil", owner="token") for n in range(5)]
+    leaf = record("e9", "leaf " * 40, session="evil", retry_of="op", owner="token")
+    found = groups(record("op", session="s1"), leaf, *mine)
+    assert found[0] == found[1]
+    assert len(set(found[2:])) == 1
+    assert found[2] != found[0]
+
+
+RECORDS = st.lists(
+    st.tuples(st.sampled_from([None, "a", "b"]), st.sampled_from(["s1", "s2", "s3", None]), st.integers(0, 6)),
+    min_size=1, max_size=14,
+)  # fmt: skip
+
+
+@given(RECORDS)
+def test_capped_records_never_change_how_others_are_grouped(rows: list[tuple[str | None, str | None, int]]) -> None:
+    every = [
+        record(f"r{n}", f"{n} {n + 1} " * 30, session=session, retry_of=f"r{back}", owner=owner)
+        for n, (owner, session, back) in enumerate(rows)
+    ]
+    operators = [each for each in every if each.owner is None]
+    with_all, alone = group_ids(every), group_ids(operators)
+    ids = [each.episode_id for each in operators]
+    assert [[with_all[x] == with_all[y] for y in ids] for x in ids] == [
+        [alone[x] == alone[y] for y in ids] for x in ids
+    ]
+
+
+@given(RECORDS, st.integers(1, 13))
+def test_groups_that_were_settled_before_a_night_stay(rows: list[tuple[str | None, str | None, int]], cut: int) -> None:
+    every = [
+        record(f"r{n}", f"{n} {n + 1} " * 30, session=session, retry_of=f"r{back}", owner=owner)
+        for n, (owner, session, back) in enumerate(rows)
+    ]
+    before = group_ids(every[:cut])
+    known = [replace(each, group=before[each.episode_id]) for each in every[:cut]]
+    after = group_ids([*known, *every[cut:]])
+    same = [(x, y) for x in before for y in before if before[x] == before[y]]
+    assert all(after[x] == after[y] for x, y in same)

@@ -44,6 +44,21 @@ def test_an_overlapping_predicate_is_kin() -> None:
     assert not overlap(Predicate("environment", ("api", "2")), Predicate("environment", ("api", "3")))
 
 
+def test_claims_that_want_the_same_call_first_are_kin() -> None:
+    other = Predicate("missing-check", ("get_order", "refund_order"), "avoid")
+    assert kin(CHECKED, rule("a", other), rule("b", PAY)) == {"a"}
+    assert overlap(CHECKED, Predicate("order", ("get_order", "ask"), "do"))
+    assert overlap(CHECKED, Predicate("order", ("ask", "get_order"), "avoid"))
+    assert overlap(CHECKED, Predicate("order", ("ask", "get_order")))
+    assert not overlap(CHECKED, Predicate("order", ("ask", "get_order"), "do"))
+    assert not overlap(CHECKED, Predicate("missing-check", ("ask", "cancel_order"), "avoid"))
+
+
+def test_a_rule_is_kin_of_a_claim_on_a_call_whose_name_is_shown_otherwise() -> None:
+    call = Predicate("call-present", ("get\n`" + "x" * 90,), "do")
+    assert kin(call, rule("a", PAY, worded(call))) == {"a"}
+
+
 def test_ancestors_and_descendants_are_kin_and_siblings_are_not() -> None:
     told = [rule(name, Predicate("call-present", (f"call_{name}",), "avoid")) for name in ("top", "mid", "low", "side")]
     family = {"mid": "top", "side": "top"}
@@ -114,10 +129,24 @@ def test_ordinary_runs_that_make_the_call_did_not_read_the_rule() -> None:
     assert texts.found_in([worded(PAY)[1]]) == frozenset()
 
 
-def test_a_line_that_rules_share_tells_nothing_of_which_was_read() -> None:
+def test_a_line_that_rules_share_counts_for_each_of_them_unless_a_line_of_its_own_tells_which_was_read() -> None:
     texts = RuleTexts([rule("a", CANCEL), rule("b", PAY)])
     shared = (set(worded(CANCEL)) & set(worded(PAY))).pop()
-    assert texts.found_in([shared]) == frozenset()
+    assert texts.found_in([shared]) == {("a", 1), ("b", 1)}
+    assert texts.found_in([shared, worded(PAY)[1]]) == {("b", 1)}
+
+
+def test_rules_of_two_families_that_are_worded_alike_are_both_found() -> None:
+    lines = worded(CHECKED)[1:]
+    texts = RuleTexts([rule("a", CHECKED, ("In the shop", *lines)), rule("b", CHECKED, ("At the desk", *lines))])
+    assert texts.found_in(lines) == {("a", 1), ("b", 1)}
+
+
+def test_a_short_line_is_found_by_the_two_names_in_it_and_not_by_one() -> None:
+    texts = RuleTexts([rule("a", CHECKED, ("Call `get_order` before `cancel_order`",)),
+                       rule("b", CANCEL, ("Never call `cancel_order` first",))])  # fmt: skip
+    assert texts.found_in(["call get_order before cancel_order"]) == {("a", 1)}
+    assert texts.found_in(["never call cancel_order first"]) == frozenset()
 
 
 def test_what_was_promoted_after_a_run_came_in_was_not_read_in_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tasks.contrast.agent import adjust
 from tasks.contrast.analyse import Analysis, PastLook, Question, analyse
 from tasks.contrast.cmh import effects
+from tasks.contrast.confirm import MOST_FOLDS
 from tasks.contrast.features import Columns
 from tasks.contrast.predicate import Predicate, predicate_id
 from tasks.contrast.redundancy import wordings
@@ -131,7 +132,9 @@ def test_an_earlier_confirmation_stands_while_its_groups_do(sample: Make) -> Non
     first = by_call(seen)["call_00"]
     trials = seen.trials[first.predicate_id]
     past = {first.predicate_id: [PastLook(t.fold, t.p_value, t.alpha, None, t.groups) for t in trials if t.confirmed]}
-    nothing_new = replace(QUESTION, arrived=["run-1"] * units, looked={one: ["run-1"] * 4 for one in seen.trials})
+    nothing_new = replace(
+        QUESTION, arrived=["run-1"] * units, looked={one: ["run-1"] * MOST_FOLDS for one in seen.trials}
+    )
     later = by_call(analyse(whole, replace(nothing_new, past=past)))["call_00"]
     assert later.verdict == "confirmed"
     assert later.held_out is not None
@@ -142,7 +145,7 @@ def test_an_earlier_confirmation_stands_while_its_groups_do(sample: Make) -> Non
 def test_a_look_counts_for_a_feature_whichever_direction_it_was_given(sample: Make) -> None:
     whole = sample(11, effect=3.0)
     seen = analyse(whole, QUESTION)
-    turned = {predicate_id("lab", "fam", PLANTED.toward("do")): ["run-1"] * 4}
+    turned = {predicate_id("lab", "fam", PLANTED.toward("do")): ["run-1"] * MOST_FOLDS}
     again = analyse(whole, replace(QUESTION, arrived=["run-1"] * len(whole.success), looked=turned))
     assert by_call(seen)["call_00"].predicate_id in seen.trials
     assert by_call(seen)["call_00"].predicate_id not in again.trials

@@ -8,8 +8,11 @@ import pytest
 
 from tasks.contrast.confirm import (
     BY_GROUP,
+    FOLDS,
+    MOST_FOLDS,
     Trial,
     already_tested,
+    draws,
     family_alpha,
     folds,
     holm_levels,
@@ -73,6 +76,7 @@ def test_a_task_or_group_keeps_its_fold_as_nights_add_data() -> None:
 def test_a_strong_effect_is_confirmed_on_tasks_it_was_not_found_on(sample: Make) -> None:
     whole = sample(3, effect=3.0)
     trials = [trial for trial in look(whole, alpha=0.03, salt="s", **STRICT) if trial.feature == 0]
+    trials = [trial for trial in trials if trial.fold < FOLDS]
     assert any(trial.confirmed and trial.fold < BY_GROUP for trial in trials)
     assert all(trial.side == -1 and trial.odds_ratio < 1 for trial in trials)
     tasks, groups = folds(whole.strata, "s")[whole.stratum], folds(whole.groups, "s")
@@ -85,8 +89,10 @@ def test_a_habit_that_only_harms_in_few_tasks_of_many_is_confirmed_there() -> No
     """A seed each way would be luck: of ten streams most must confirm it, and on few tasks."""
     found = [_local_trial(seed) for seed in range(10)]
     confirmed = [trial for trial in found if trial is not None]
+    local = [trial for trial in confirmed if trial.fold >= BY_GROUP]
     assert len(confirmed) >= 7
-    assert all(trial.fold >= BY_GROUP and trial.strata <= 12 for trial in confirmed)
+    assert len(local) >= 5
+    assert all(trial.strata <= 12 for trial in local)
 
 
 def _local_trial(seed: int) -> Trial | None:
@@ -101,7 +107,8 @@ def _local_trial(seed: int) -> Trial | None:
         np.ones(1200, dtype=bool),
     )  # fmt: skip
     trials = look(whole, alpha=0.03, salt=str(seed), **STRICT)
-    return next((trial for trial in trials if trial.confirmed and trial.feature == 0), None)
+    confirmed = [trial for trial in trials if trial.confirmed and trial.feature == 0]
+    return max(confirmed, key=lambda trial: trial.fold, default=None)
 
 
 def test_the_same_sign_alone_confirms_nothing(sample: Make) -> None:
@@ -113,7 +120,7 @@ def test_a_feature_is_never_tested_twice_on_one_group(sample: Make) -> None:
     whole = sample(5, effect=3.0, runs=16)
     tested = np.zeros_like(whole.columns.mask)
     tested[::2, 0] = True
-    trials = look(whole, alpha=0.03, salt="s", **STRICT, tested=tested)
+    trials = look(whole, alpha=0.03, salt="s", **STRICT, tested=[tested] * 3)
     again = [trial for trial in trials if trial.feature == 0]
     assert again
     assert not any(tested[int(group[1:]), 0] for trial in again for group in trial.groups)
@@ -121,23 +128,24 @@ def test_a_feature_is_never_tested_twice_on_one_group(sample: Make) -> None:
 
 def test_what_was_tested_everywhere_is_not_looked_at_again(sample: Make) -> None:
     whole = sample(5, effect=3.0)
-    assert look(whole, alpha=0.03, salt="s", **STRICT, tested=np.ones_like(whole.columns.mask)) == []
+    assert look(whole, alpha=0.03, salt="s", **STRICT, tested=[np.ones_like(whole.columns.mask)] * 3) == []
 
 
 def test_a_look_at_one_feature_leaves_the_groups_fresh_for_another(sample: Make) -> None:
     whole = sample(5, effect=3.0)
     tested = np.ones_like(whole.columns.mask)
     tested[:, 0] = False
-    assert {trial.feature for trial in look(whole, alpha=0.03, salt="s", **STRICT, tested=tested)} == {0}
+    assert {trial.feature for trial in look(whole, alpha=0.03, salt="s", **STRICT, tested=[tested] * 3)} == {0}
 
 
 def test_a_group_was_tested_on_where_a_look_of_its_fold_could_see_it(sample: Make) -> None:
     whole = sample(6)
     arrived = np.arange(len(whole.success)) % 3
     by_task = folds(whole.strata, "s")[whole.stratum]
-    before = already_tested(whole, "s", arrived, {2: (1, -1, -1, -1)})
-    assert (before[:, 2] == (~by_task & (arrived <= 1))).all()
-    assert not np.delete(before, 2, axis=1).any()
+    before = already_tested(whole, "s", arrived, {2: (1, *[-1] * 11)})
+    assert (before[0][:, 2] == (~by_task & (arrived <= 1))).all()
+    assert not np.delete(before[0], 2, axis=1).any()
+    assert not any(draw.any() for draw in before[1:])
 
 
 def test_a_hopeless_test_is_not_made_and_so_costs_nothing(sample: Make) -> None:
@@ -181,7 +189,7 @@ def _stream(whole: Sample, part: Make, seed: int) -> bool:
         if any(trial.confirmed for trial in trials):
             return True
         for trial in trials:
-            looked.setdefault(trial.feature, [-1] * 4)[trial.fold] = night
+            looked.setdefault(trial.feature, [-1] * MOST_FOLDS)[trial.fold] = night
         looks += bool(trials)
     return False
 
@@ -192,3 +200,23 @@ def test_shuffling_keeps_the_outcomes_of_every_task(sample: Make) -> None:
     before, after = (np.bincount(one.stratum, one.success) for one in (whole, null))
     np.testing.assert_array_equal(before, after)
     assert (whole.success != null.success).any()
+
+
+def test_a_small_family_is_cut_three_times_and_its_alpha_shared(sample: Make) -> None:
+    whole = sample(5, effect=3.0)
+    trials = look(whole, alpha=0.03, salt="s", **STRICT)
+    drawn = {trial.fold // FOLDS for trial in trials}
+    assert len(drawn) > 1
+    assert max(trial.fold for trial in trials) < MOST_FOLDS
+    assert draws(len(whole.success)) * draws(10**6) == 3
+    by_fold: dict[int, float] = {}
+    for trial in trials:
+        by_fold[trial.fold] = max(by_fold.get(trial.fold, 0.0), trial.alpha)
+    assert sum(by_fold.values()) <= 0.03 + 1e-9
+
+
+def test_what_one_draw_tested_another_may_test_once(sample: Make) -> None:
+    whole = sample(5, effect=3.0)
+    everywhere, nowhere = np.ones_like(whole.columns.mask), np.zeros_like(whole.columns.mask)
+    trials = look(whole, alpha=0.03, salt="s", **STRICT, tested=[everywhere, nowhere, everywhere])
+    assert {trial.fold // FOLDS for trial in trials} == {1}

@@ -35,8 +35,9 @@ def false_streams(null: ModuleType, design: str, seed: int, nights: int, yearly:
 def test_alpha_that_is_spent_keeps_all_nights_within_it_and_alpha_that_is_not_does_not(null: ModuleType) -> None:
     """At a yearly 20 %, so that 16 streams can tell: more than 6 false ones have a probability under 3 %."""
     assert stats.binom.sf(6, STREAMS, 0.2) < 0.03
-    assert false_streams(null, "plain", 300, 30, 0.2) <= 6
-    assert false_streams(null, "peek", 300, 30, 0.2) > 6
+    spent = false_streams(null, "plain", 300, 30, 0.2)
+    assert spent <= 6
+    assert false_streams(null, "peek", 300, 30, 0.2) >= spent + 4
 
 
 def test_episodes_taken_for_groups_of_their_own_break_the_level(null: ModuleType) -> None:

@@ -58,10 +58,43 @@ def test_a_group_that_an_earlier_look_could_see_is_not_fresh() -> None:
     assert units.sample.fresh.tolist() == [False, True]
 
 
-def test_one_token_cannot_flood_a_family() -> None:
-    runs = [run(f"p{i}", principal="token") for i in range(50)] + [run(f"o{i}") for i in range(10)]
+def said(number: int) -> dict[str, Any]:
+    """Half of the runs cancel, and those mostly fail: in every task both outcomes, with and without it."""
+    cancels = number % 2 == 0
+    return {
+        "calls": ("cancel", "pay") if cancels else ("pay", "look"), "task": f"t{number // 8}",
+        "outcome": "failure" if cancels != (number % 8 in (0, 1)) else "success",
+    }  # fmt: skip
+
+
+def counted(units: Units, prefix: str) -> int:
+    """Groups of one maker that the comparison of cancelling rests on."""
+    place = units.sample.columns.predicates.index(CANCEL)
+    informative = units.sample.tables().informative[:, place][units.sample.stratum]
+    rests_on = units.sample.columns.mask[:, place] & informative
+    return sum(
+        bool(on) and one.record.episode_id.startswith(prefix) for on, one in zip(rests_on, units.runs, strict=True)
+    )
+
+
+def test_one_token_brings_at_most_a_third_of_a_findings_groups() -> None:
+    runs = [run(f"p{i}", principal="token", **said(i)) for i in range(160)]
+    runs += [run(f"o{i}", **said(i)) for i in range(40)]
     units = build_units(runs, salt="s", last_look=None)
-    assert (len(units.runs), units.dropped_by_cap) == (15, 45)
+    assert counted(units, "o") == 40
+    assert 0 < counted(units, "p") <= 20
+    assert units.dropped_by_cap >= 140
+
+
+def test_runs_that_say_nothing_of_a_finding_do_not_pay_for_a_tokens_share() -> None:
+    runs = [run(f"p{i}", principal="token", **said(i)) for i in range(80)]
+    runs += [run(f"o{i}", calls=("pay",), task=f"u{i % 9}", outcome=("success", "failure")[i % 2]) for i in range(300)]
+    assert counted(build_units(runs, salt="s", last_look=None), "p") == 0
+
+
+def test_operators_are_not_capped() -> None:
+    units = build_units([run(f"o{i}", **said(i)) for i in range(80)], salt="s", last_look=None)
+    assert (counted(units, "o"), units.dropped_by_cap) == (80, 0)
 
 
 def test_a_run_that_read_a_rule_is_no_evidence_for_its_kin_and_stays_evidence_for_the_rest() -> None:

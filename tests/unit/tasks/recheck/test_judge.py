@@ -14,7 +14,7 @@ from tasks.contrast.predicate import Predicate
 from tasks.contrast.sample import Sample
 from tasks.contrast.units import Units
 from tasks.recheck.judge import GONE, Judged, Standing, judge, promised_effect
-from tasks.verify.support import Compared
+from tasks.verify.support import Compared, remaining
 
 AVOID = Predicate("call-present", ("cancel",), "avoid")
 STANDING = Standing(looks=0, promised=math.log(5), active=1, yearly_alpha=0.05)
@@ -85,6 +85,17 @@ def test_too_few_fresh_runs_cost_nothing_and_say_how_many_more() -> None:
     assert (found.verdict, found.spent) == ("not-enough", False)
     assert found.statistics["more_groups"] > 0
     assert "about" in found.words
+
+
+def test_new_groups_are_told_apart_from_the_old() -> None:
+    new = arrived(2, -4.0, tasks=1, each=8, seed=3)
+    found = verdict(OLD, new)
+    assert found.verdict == "not-enough"
+    alone, together = found.words.split("; with the old: ")
+    own = remaining(compared(OLD, new), compared(OLD, new).sample.fresh)
+    assert alone.endswith(f"of the 8 new groups: {own.words()}")
+    assert remaining(compared(OLD, new)).words() in together
+    assert own.words() != remaining(compared(OLD, new)).words()
 
 
 def test_where_all_had_read_it_nothing_compares_and_a_holdout_is_advised() -> None:

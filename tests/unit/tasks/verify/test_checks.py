@@ -10,7 +10,7 @@ import pytest
 
 from support.reviewing import Found, avoid, statistics
 from tasks.contrast.predicate import Predicate
-from tasks.verify.checks import CHECKS, HOLDS, CitedRun, RevokedBefore, Subject, check_all, held_back, rows_of
+from tasks.verify.checks import CHECKS, HOLDS, Check, CitedRun, RevokedBefore, Subject, check_all, held_back, rows_of
 from tasks.verify.policy import CHECK_NAMES
 from tasks.verify.replay import Replayed
 from tasks.verify.signs import Sign
@@ -22,8 +22,8 @@ def run(n: int, **details: Any) -> CitedRun:
 
 
 CONTENT = {
-    "when_to_use": "Before calling `cancel_order`, in tasks of the kind “shop orders”.",
-    "guidance": ["Check that the case is eligible before you call `cancel_order`; don't avoid it"],
+    "when_to_use": "Before calling `cancel_order`, where “shop orders” is used.",
+    "guidance": ["Check that the case is eligible before you call `cancel_order`; don't avoid it."],
     "scope": {"namespace": "acme/shop", "recheck_at": "2027-02-28"},
     "predicate": avoid("cancel_order").canonical("shop"),
 }
@@ -37,6 +37,10 @@ GOOD = Subject(CONTENT, PACKET, [run(1), run(2), run(3)], date(2026, 11, 30))
 
 def verdicts(subject: Subject) -> dict[str, str]:
     return {check.name: check.verdict for check in check_all(subject)}
+
+
+def checked(name: str, subject: Subject) -> Check:
+    return next(check for check in check_all(subject) if check.name == name)
 
 
 def with_packet(**changes: Any) -> Subject:
@@ -131,7 +135,34 @@ def test_a_literal_that_stands_in_several_groups_is_not_of_a_single_run() -> Non
 def test_a_cluster_that_goes_the_same_way_is_not_mixed() -> None:
     strata = [{"stratum": f"t{n}", "success_with": 0, "success_without": 3, "failure_with": 3, "failure_without": 0}
               for n in range(3)]  # fmt: skip
-    assert verdicts(replace(with_packet(strata=strata), cited=[*GOOD.cited, *ODD]))["mixed-cluster"] == "pass"
+    found = checked("mixed-cluster", replace(with_packet(strata=strata), cited=[*GOOD.cited, *ODD]))
+    assert (found.verdict, found.detail) == ("pass", "it goes the same way in 1 cluster")
+
+
+def test_a_cluster_of_one_task_is_not_said_to_go_the_same_way() -> None:
+    alone = [replace(run(n), cluster=f"of{n}", stratum=f"t{n}") for n in range(3)]
+    found = checked("mixed-cluster", replace(with_packet(strata=AWAY), cited=[*GOOD.cited, *alone]))
+    assert found.verdict == "pass"
+    assert found.detail == "not applicable: of 3 clusters 3 are too small or of one task, so not looked at"
+    beside = checked("mixed-cluster", replace(with_packet(strata=AWAY), cited=[*GOOD.cited, *ODD, alone[0]]))
+    assert beside.detail == (
+        "in 1 of 1 cluster the effect goes the other way: odd; 1 more is too small or of one task, so not looked at"
+    )
+
+
+def test_a_group_that_is_not_cited_is_counted_all_the_same() -> None:
+    told = checked("independence", with_packet(evidence={"principals": 2, "support": 122}))
+    assert told.detail == "122 independent groups show it, reported by 2 principals; 3 of them are cited"
+
+
+def test_tasks_that_the_confirming_test_left_out_are_counted_and_why() -> None:
+    held = {**PACKET["held_out"], "groups": 137, "strata": 4, "by_task": False}
+    told = checked("held-out", with_packet(held_out=held, effect=effect(strata=5)))
+    assert told.detail.startswith(
+        "confirmed on 137 groups it was not found on, in 4 of the 5 tasks compared; 1 left out"
+    )
+    whole = checked("held-out", with_packet(held_out=held, effect=effect(strata=4)))
+    assert whole.detail == "confirmed on 137 groups it was not found on"
 
 
 def test_a_shape_or_a_stable_value_of_an_argument_is_no_passing_state() -> None:

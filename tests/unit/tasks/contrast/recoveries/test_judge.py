@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.contrast.confirm import night_alpha
 from tasks.contrast.predicate import Predicate
 from tasks.contrast.recoveries.attempts import Chain, Done, Retry
 from tasks.contrast.recoveries.judge import Earlier, Strictness, judge
-from tasks.contrast.recoveries.trials import Told, build_trials
+from tasks.contrast.recoveries.trials import Told, Trials, build_trials
 from tasks.contrast.recoveries.words import cases, needs, statement, statistics
 
 STRICT = Strictness(0.03, 0.1, "salt")
@@ -29,7 +30,7 @@ def told(number: int, tries: Sequence[Try], *, agent: str = "a", error: str = ER
 
 
 def verdicts(sessions: Sequence[Told], strictness: Strictness = STRICT) -> dict[str, str]:
-    trials = build_trials(sessions, last_look=None)
+    trials = build_trials(sessions, salt="salt")
     return {
         trials.sample.columns.predicates[one.column].parts[2]: one.verdict for one in judge(trials, strictness).found
     }
@@ -93,7 +94,7 @@ def test_acts_that_always_went_together_cannot_be_told_apart() -> None:
         return [(did, ["one", "two"] if did else [])]
 
     sessions = drawn(1, 60, together)
-    trials = build_trials(sessions, last_look=None)
+    trials = build_trials(sessions, salt="salt")
     judgement = judge(trials, STRICT)
     (found,) = [one for one in judgement.found if one.tangled]
     assert found.verdict == "unconfirmed"
@@ -127,7 +128,7 @@ def test_editing_at_will_explains_and_is_never_reported() -> None:
 
 def test_what_is_too_little_is_said_with_how_much_more_it_takes() -> None:
     sessions = [told(n, [(True, ["fix"])]) for n in range(6)] + [told(n, [(False, [])]) for n in range(6, 8)]
-    trials = build_trials(sessions, last_look=None)
+    trials = build_trials(sessions, salt="salt")
     judgement = judge(trials, Strictness(0.0005, 0.1, "salt"))
     (found,) = judgement.found
     assert found.verdict in ("insufficient", "unconfirmed")
@@ -135,23 +136,128 @@ def test_what_is_too_little_is_said_with_how_much_more_it_takes() -> None:
     assert needs(cases(trials, found.column))["without"] > 0
 
 
-def test_groups_that_were_looked_at_are_not_tested_again() -> None:
-    sessions = drawn(1, 80, cured)
-    trials = build_trials(sessions, last_look="run1")
-    judgement = judge(trials, STRICT)
-    assert judgement.looks == []
-    column = next(i for i, p in enumerate(trials.sample.columns.predicates) if p.parts[2] == "fix")
+def fix_column(trials: Trials) -> int:
+    return next(i for i, p in enumerate(trials.sample.columns.predicates) if p.parts[2] == "fix")
+
+
+def test_groups_that_a_remedy_was_tested_on_are_not_tested_again() -> None:
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
+    column = fix_column(trials)
+    looked = replace(STRICT, looked={column: ("run1", "run1")})
+    assert column not in {look.column for look in judge(trials, looked).looks}
     past = Earlier(0, 1e-6, 0.001, None, tuple(f"g{n}" for n in range(0, 80, 2)))
-    found = judge(trials, Strictness(0.03, 0.1, "salt", {column: [past]})).found
+    found = judge(trials, replace(looked, past={column: [past]})).found
     assert [one.verdict for one in found if one.column == column] == ["confirmed"]
 
 
+def test_a_look_at_one_remedy_uses_up_no_groups_of_another() -> None:
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
+    others = {f: ("run1", "run1") for f in range(len(trials.acts)) if f != fix_column(trials)}
+    alone = {look.column for look in judge(trials, replace(STRICT, looked=others)).looks}
+    assert alone == {fix_column(trials)}
+
+
+def test_one_fold_may_be_tested_where_only_the_other_was() -> None:
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
+    column = fix_column(trials)
+    looks = judge(trials, replace(STRICT, looked={column: ("run1", "")})).looks
+    assert {look.fold for look in looks if look.column == column} == {1}
+
+
+def test_a_later_look_tests_only_what_came_since() -> None:
+    sessions = [replace(one, arrived=f"run{1 + (n >= 80)}") for n, one in enumerate(drawn(1, 160, cured))]
+    trials = build_trials(sessions, salt="salt")
+    column = fix_column(trials)
+    looks = judge(trials, replace(STRICT, looked={column: ("run1", "run1")})).looks
+    tested = {group for look in looks if look.column == column for group in look.groups}
+    assert tested
+    assert tested <= {f"g{n}" for n in range(80, 160)}
+
+
+def test_what_stands_confirmed_costs_no_further_look() -> None:
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
+    past = Earlier(0, 1e-6, 0.001, None, tuple(f"g{n}" for n in range(0, 80, 2)))
+    assert judge(trials, replace(STRICT, past={fix_column(trials): [past]})).looks == []
+
+
+@pytest.mark.parametrize("count", [8, 12, 16])
+def test_a_look_that_could_hardly_pass_is_not_made(count: int) -> None:
+    trials = build_trials(drawn(1, count, cured), salt="salt")
+    assert judge(trials, replace(STRICT, alpha=0.002)).looks == []
+
+
+def test_a_common_error_does_not_keep_a_rarer_one_from_being_confirmed() -> None:
+    """Night by night over a stream: each look spends alpha, and what it does not test stays fresh."""
+    found = [confirmed_in_a_stream(seed, 12, two_errors) for seed in (1, 2, 3)]
+    assert sum("common cure" in one for one in found) == 3
+    assert sum("rare cure" in one for one in found) >= 2
+
+
+def test_a_stream_without_effects_confirms_next_to_nothing() -> None:
+    hits = [confirmed_in_a_stream(seed, 8, no_effect) for seed in range(12)]
+    assert sum(map(bool, hits)) <= 1
+
+
+def two_errors(rng: random.Random) -> list[tuple[str, Sequence[Try]]]:
+    def session(error: str, cure: str, did: bool) -> tuple[str, Sequence[Try]]:
+        return error, [(rng.random() < (0.9 if did else 0.15), [cure] if did else [])]
+
+    common = [session("error: missing script", "common cure", n % 2 == 0) for n in range(16)]
+    return common + [session("error: no module", "rare cure", n % 2 == 0) for n in range(8)]
+
+
+def no_effect(rng: random.Random) -> list[tuple[str, Sequence[Try]]]:
+    sessions: list[tuple[str, Sequence[Try]]] = []
+    for error, works in (("error: one thing", 0.3), ("error: other thing", 0.5), ("error: third thing", 0.7)):
+        for _ in range(6):
+            tries: list[Try] = []
+            while len(tries) < 3 and not (tries and tries[-1][0]):
+                tries.append((rng.random() < works, [act for act in "pqrs" if rng.random() < 0.4]))
+            sessions.append((error, tries))
+    return sessions
+
+
+def confirmed_in_a_stream(
+    seed: int, nights: int, draw: Callable[[random.Random], list[tuple[str, Sequence[Try]]]]
+) -> set[str]:
+    """Remedies that some night confirmed, with looks and confirmations stored from night to night."""
+    rng, salt, spent = random.Random(seed), f"seed {seed}", 0
+    sessions: list[Told] = []
+    looked: dict[Predicate, list[str]] = {}
+    past: dict[Predicate, list[Earlier]] = {}
+    confirmed: set[str] = set()
+    for night in range(nights):
+        for error, tries in draw(rng):
+            one = told(len(sessions), tries, agent=f"a{len(sessions) % 3}", error=error)
+            sessions.append(replace(one, arrived=f"run{night:02}"))
+        trials = build_trials(sessions, salt=salt)
+        names = trials.sample.columns.predicates
+        judgement = judge(
+            trials,
+            Strictness(
+                night_alpha(0.05, spent), 0.1, salt,
+                past={f: past[one] for f, one in enumerate(names) if one in past},
+                looked={f: looked[one] for f, one in enumerate(names) if one in looked},
+            ),
+        )  # fmt: skip
+        spent += bool(judgement.looks)
+        for look in judgement.looks:
+            name = names[look.column]
+            looked.setdefault(name, ["", ""])[look.fold] = f"run{night:02}"
+            if look.confirmed:
+                past.setdefault(name, []).append(
+                    Earlier(look.fold, look.p_value, look.alpha, look.odds_ratio, look.groups)
+                )
+        confirmed |= {names[one.column].parts[2] for one in judgement.found if one.verdict == "confirmed"}
+    return confirmed
+
+
 def test_a_confirmation_falls_with_the_groups_it_rested_on() -> None:
-    trials = build_trials(drawn(1, 80, cured), last_look="run1")
-    column = next(i for i, p in enumerate(trials.sample.columns.predicates) if p.parts[2] == "fix")
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
     past = Earlier(0, 1e-6, 0.001, None, ("gone1", "gone2"))
-    found = judge(trials, Strictness(0.03, 0.1, "salt", {column: [past]})).found
-    assert [one.verdict for one in found if one.column == column] == ["unconfirmed"]
+    tested = {fix_column(trials): ("run1", "run1")}
+    found = judge(trials, replace(STRICT, past={fix_column(trials): [past]}, looked=tested)).found
+    assert [one.verdict for one in found if one.column == fix_column(trials)] == ["unconfirmed"]
 
 
 def test_the_narrower_signature_stands_where_the_cure_helps_there_alone() -> None:
@@ -168,7 +274,7 @@ def test_the_narrower_signature_stands_where_the_cure_helps_there_alone() -> Non
                 narrow=f"no module '{'ours' if mine else number}'",
             )
         )
-    trials = build_trials(sessions, last_look=None)
+    trials = build_trials(sessions, salt="salt")
     confirmed = [p for one in judge(trials, STRICT).found if one.verdict == "confirmed"
                  for p in [trials.sample.columns.predicates[one.column]]]  # fmt: skip
     assert [predicate.parts[1] for predicate in confirmed] == ["no module 'ours'"]
@@ -181,7 +287,7 @@ def test_lines_that_differ_in_one_word_are_one_error() -> None:
         )
         for n in range(40)
     ]
-    trials = build_trials(sessions, last_look=None)
+    trials = build_trials(sessions, salt="salt")
     assert {p.parts[1] for p in trials.sample.columns.predicates} == {"cannot resolve project … today"}
 
 
@@ -190,12 +296,12 @@ def test_a_session_that_read_the_rule_is_no_evidence_for_it() -> None:
         Told(one.episode_id, one.group, one.agent, None, one.arrived, one.chains, frozenset({("rule", 1)}))
         for one in drawn(1, 80, cured)
     ]
-    trials = build_trials(sessions, last_look=None, kin=lambda claim: {("rule", 1)} if "fix" in claim.parts else set())
+    trials = build_trials(sessions, salt="salt", kin=lambda claim: {("rule", 1)} if "fix" in claim.parts else set())
     assert {trials.sample.columns.predicates[one.column].parts[2] for one in judge(trials, STRICT).found} <= {"look"}
 
 
 def test_figures_have_the_shape_of_every_packet() -> None:
-    trials = build_trials(drawn(1, 80, cured), last_look=None)
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
     judgement = judge(trials, STRICT)
     found = next(one for one in judgement.found if one.verdict == "confirmed")
     figures = statistics(trials, judgement, found, "*")
@@ -208,7 +314,7 @@ def test_figures_have_the_shape_of_every_packet() -> None:
 
 
 def test_shuffled_results_confirm_next_to_nothing() -> None:
-    trials = build_trials(drawn(9, 150, cured), last_look=None)
+    trials = build_trials(drawn(9, 150, cured), salt="salt")
     rng = np.random.default_rng(17)
     hits = 0
     for _ in range(60):
@@ -223,5 +329,5 @@ def test_judging_is_the_same_whatever_the_order_of_sessions() -> None:
 
 
 def test_predicates_name_command_error_and_remedy() -> None:
-    trials = build_trials(drawn(1, 80, cured), last_look=None)
+    trials = build_trials(drawn(1, 80, cured), salt="salt")
     assert Predicate("recovery", ("make", ERROR, "fix")) in trials.sample.columns.predicates

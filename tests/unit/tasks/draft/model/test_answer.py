@@ -313,5 +313,5 @@ def test_figures_and_evidence_of_a_packet_stay_tonights() -> None:
 )
 def test_a_models_words_can_raise_the_tier_of_its_claim(line: str, tier: str) -> None:
     claim = Predicate("call-present", ("get_fare",), "do").canonical(FAMILY)
-    assert tier_of(claim, mixed=False, external=False, said=[line]).tier == tier
-    assert tier_of(claim, mixed=False, external=False).tier == "standard"
+    assert tier_of(claim, external=False, said=[line]).tier == tier
+    assert tier_of(claim, external=False).tier == "standard"
