@@ -26,6 +26,7 @@ from storage.tables import (
 )
 from tasks import pipeline
 from tasks.context import StepContext
+from tasks.contrast.confirm import FOLDS
 from tasks.contrast.predicate import from_canonical
 from tasks.ingest.step import ingest_paths
 from tasks.pipeline import Worker
@@ -116,10 +117,11 @@ def test_what_is_confirmed_stays_so_and_is_not_tested_on_the_same_groups_again(
     assert verdicts[0] == verdicts[1] != {}
     with database.read() as session:
         looks = session.exec(select(Look)).all()
-    tested: dict[str, set[str]] = {}
+    tested: dict[tuple[str, int], set[str]] = {}
     for look in sorted(looks, key=lambda look: (look.run_id, look.fold)):
-        assert not tested.setdefault(look.predicate_id, set()) & set(look.groups)
-        tested[look.predicate_id] |= set(look.groups)
+        of_draw = tested.setdefault((look.predicate_id, look.fold // FOLDS), set())
+        assert not of_draw & set(look.groups)
+        of_draw |= set(look.groups)
 
 
 def test_self_reported_and_unknown_outcomes_count_for_nothing(bring: Do, night: Do, desk: Do, results: Do) -> None:
