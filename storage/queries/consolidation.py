@@ -16,7 +16,6 @@ from storage.tables import (
     Family,
     Inference,
     Look,
-    RuleVersion,
     RunEpisode,
     RunStep,
     SearchMiss,
@@ -246,16 +245,6 @@ def nights_that_looked(session: Session, namespace: str, but_run: str) -> int:
         Look.namespace == namespace, Look.run_id != but_run
     )
     return int(session.exec(statement).one())
-
-
-def predicates_promoted(session: Session, namespace: str) -> Sequence[tuple[str, int, dict[str, object]]]:
-    """Every version ever promoted, as (rule id, version, its predicate)."""
-    statement = select(RuleVersion).where(RuleVersion.namespace == namespace)
-    return [
-        (row.rule_id, row.version, dict(row.content["predicate"]))
-        for row in session.exec(statement.order_by(col(RuleVersion.rule_id), col(RuleVersion.version)))
-        if isinstance(row.content.get("predicate"), dict)
-    ]
 
 
 def inferences_of_run(session: Session, namespace: str, run_id: str, family_id: str) -> Sequence[str]:

@@ -48,12 +48,6 @@ def replies_to(session: Session, namespace: str, prompt_hash: str, model: str) -
     return session.exec(statement.order_by(col(ModelReply.attempt))).all()
 
 
-def replies_of_run(session: Session, namespace: str, run_id: str) -> Sequence[ModelReply]:
-    """Every reply that a run got, by prompt and attempt."""
-    statement = select(ModelReply).where(ModelReply.namespace == namespace, ModelReply.run_id == run_id)
-    return session.exec(statement.order_by(col(ModelReply.prompt_hash), col(ModelReply.attempt))).all()
-
-
 def spent_tonight(session: Session, namespace: str, run_id: str) -> Costs:
     """What all runs of the same night as this one have spent on models in its namespace."""
     mine = aliased(Run)

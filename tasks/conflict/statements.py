@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -242,8 +242,3 @@ def _plain(head: str, said_at: datetime) -> Statement | None:
         relation = relation_key(found["relation"]) + (found["particle"] or "")
         return Statement(found["subject"], relation, found["value"], said_at)
     return None
-
-
-def subjects_of(statements: Iterable[Statement]) -> list[str]:
-    """The keys of what they speak of."""
-    return sorted({key_of(each.subject) for each in statements})

@@ -28,12 +28,12 @@ from tasks.contrast.recoveries.step import Sessions, fold_salt, load_sessions
 from tasks.contrast.recoveries.trials import Trials, build_trials, steps_of, too_rare
 from tasks.contrast.recoveries.words import cases, statement, statistics
 from tasks.contrast.ruled_out import ruled_out
+from tasks.contrast.saving.step import Shown, save_conclusions
 
 MOST_OBSERVATIONS = {"confirmed": 120, "unconfirmed": 60}
 FEW_OBSERVATIONS = 20
 """Observations kept of one inference by its verdict, half of each stance; its counts are of all."""
 
-Shown = tuple[Observation, InferenceObservation]
 T = TypeVar("T")
 
 
@@ -111,24 +111,9 @@ def _by_column(claim: Claim, trials: Trials, by_predicate: Mapping[str, T]) -> d
 def _save(
     database: Database, claim: Claim, context: StepContext, trials: Trials, judgement: Judgement, history: _History
 ) -> None:
-    batch = context.settings.write_batch
-    removed = 1
-    while removed:
-        with database.write() as session:
-            ledger.guard(session, claim)
-            removed = consolidation.clear_conclusions(session, claim.namespace, claim.run_id, EVERYWHERE, batch)
-    for judged in judgement.found:
-        inference, shown = _conclusion(claim, trials, judgement, judged)
-        with database.write() as session:
-            ledger.guard(session, claim)
-            session.add(inference)
-        for start in range(0, len(shown), batch):
-            with database.write() as session:
-                ledger.guard(session, claim)
-                consolidation.put_observations(session, shown[start : start + batch])
-    with database.write() as session:
-        ledger.guard(session, claim)
-        consolidation.put_looks(session, _looks(claim, context, trials, judgement, history))
+    conclusions = [_conclusion(claim, trials, judgement, judged) for judged in judgement.found]
+    looks = _looks(claim, context, trials, judgement, history)
+    save_conclusions(database, claim, context.settings.write_batch, conclusions, looks)
 
 
 def _conclusion(claim: Claim, trials: Trials, judgement: Judgement, judged: Judged) -> tuple[Inference, list[Shown]]:

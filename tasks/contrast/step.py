@@ -29,6 +29,7 @@ from tasks.contrast.reading.step import FamilyRuns, load_family, read_bodies
 from tasks.contrast.recover_step import recover
 from tasks.contrast.recoveries import EVERYWHERE, with_recoveries
 from tasks.contrast.ruled_out import ruled_out
+from tasks.contrast.saving.step import Shown, save_conclusions
 from tasks.contrast.units import Units, build_units, showing, without_kin
 from tasks.contrast.verdict import Finding
 from tasks.ingest.episode import Episode
@@ -37,8 +38,6 @@ MOST_OBSERVATIONS = {"confirmed": 60, "unconfirmed": 40}
 """Observations kept of one inference by its verdict, half of each stance; its counts are of all."""
 FEW_OBSERVATIONS = 20
 """Of any other verdict: enough to look into it."""
-
-Shown = tuple[Observation, InferenceObservation]
 
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
@@ -84,27 +83,15 @@ def _save(
     question: Question,
 ) -> None:
     batch = context.settings.write_batch
-    removed = 1
-    while removed:
-        with database.write() as session:
-            ledger.guard(session, claim)
-            removed = consolidation.clear_conclusions(session, claim.namespace, claim.run_id, claim.shard, batch)
     all_rows = [_rows(units, finding) for finding in analysis.findings]
     chosen = [_chosen(units, finding, rows) for finding, rows in zip(analysis.findings, all_rows, strict=True)]
     facts = _facts(database, claim, context, units, {row for rows in chosen for row in rows})
+    conclusions: list[tuple[Inference, list[Shown]]] = []
     for finding, rows, cited in zip(analysis.findings, all_rows, chosen, strict=True):
         inference = _inference(claim, units, family, finding, rows, question)
         shown = [_observation(claim, inference.id, units, finding, row, facts) for row in cited]
-        with database.write() as session:
-            ledger.guard(session, claim)
-            session.add(inference)
-        for start in range(0, len(shown), batch):
-            with database.write() as session:
-                ledger.guard(session, claim)
-                consolidation.put_observations(session, shown[start : start + batch])
-    with database.write() as session:
-        ledger.guard(session, claim)
-        consolidation.put_looks(session, _looks(claim, context, analysis, question))
+        conclusions.append((inference, shown))
+    save_conclusions(database, claim, batch, conclusions, _looks(claim, context, analysis, question))
     moved = sorted((one, group) for one, group in units.groups.items() if family.grouped.get(one) != group)
     for start in range(0, len(moved), batch):
         with database.write() as session:

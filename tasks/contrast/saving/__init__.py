@@ -1,0 +1,1 @@
+"""How conclusions are written, whatever comparison drew them."""
