@@ -4,9 +4,10 @@ from storage.tables.base import UtcDateTime
 from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey, FollowedFile
 from storage.tables.night import FactsBatch, ModeChoice, ModelReply, Recheck, Statement, Stratum, TextVector
 from storage.tables.people import ApiToken, Heartbeat, LoginAttempt, Namespace, Schedule, User, WebSession
-from storage.tables.review import Candidate, CandidateRevision, Conflict, Decision, Evidence
+from storage.tables.review import Candidate, CandidateRevision, Conflict, Decision, Evidence, Reservation
 from storage.tables.rules import (
     Ack,
+    AckSpan,
     AuditEntry,
     AuditHead,
     CacheGrant,
@@ -33,10 +34,10 @@ from storage.tables.runs import (
 )
 
 __all__ = [
-    "Ack", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision", "ClientSession",
+    "Ack", "AckSpan", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision", "ClientSession",
     "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode", "EpisodeBody",
     "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat", "Inference",
     "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace", "Observation",
-    "OutboxEvent", "Recheck", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule", "SearchMiss",
+    "OutboxEvent", "Recheck", "Reservation", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule", "SearchMiss",
     "Statement", "Stratum", "TextVector", "User", "UtcDateTime", "VersionAncestor", "WebSession",
 ]  # fmt: skip

@@ -56,13 +56,17 @@ class ApiToken(Row, table=True):
 
 
 class WebSession(Row, table=True):
-    """A logged-in browser. ``id`` is the hash of the cookie's value; ``token_id`` is the token that opened it."""
+    """A logged-in browser. ``id`` is the hash of the cookie's value; ``token_id`` is the token that opened it.
+
+    ``via`` is how: ``login`` with a secret of one's own, or ``proxy`` on the word of a trusted proxy.
+    """
 
     __tablename__ = "web_session"
 
     id: str = Field(primary_key=True)
     user_id: str = Field(foreign_key="user_account.id", index=True)
     token_id: str | None = Field(default=None, foreign_key="api_token.id")
+    via: str = "login"
     csrf_token: str
     created_at: datetime = time_field()
     last_seen_at: datetime = time_field()

@@ -23,7 +23,10 @@ class Candidate(Row, table=True):
     """A draft in the staging area. Its id comes from namespace and canonical predicate.
 
     ``number`` names the current revision; ``content_hash`` and ``packet_hash`` are that revision's. ``approved`` means
-    part of a quorum: at least one approval, not enough yet.
+    part of a quorum: at least one approval, not enough yet. ``failing``, ``warning`` and ``reach`` (sessions that would
+    have been served it of late) are of its packet, here for the queue; ``why_now`` says why it waits tonight.
+    ``wanted`` is the evidence that somebody asked for at ``parked_at``: while that is set it waits for it, not for a
+    decision. ``taken_by`` are the candidates that took its place: it was merged into one, or split into several.
     """
 
     __table_args__ = (
@@ -50,6 +53,14 @@ class Candidate(Row, table=True):
     replaces_version: int | None = None
     revoked_before: bool = False
     rank: float = 0.0
+    failing: int = 0
+    warning: int = 0
+    reach: int = 0
+    why_now: str = ""
+    wanted: dict[str, Any] = json_field()
+    parked_at: datetime | None = time_field(nullable=True)
+    parked_by: str | None = None
+    taken_by: list[str] = json_field(list)
     created_at: datetime = time_field()
     updated_at: datetime = time_field()
 
@@ -102,6 +113,18 @@ class Evidence(Row, table=True):
     group_id: str
     stratum: str = ""
     is_stale: bool = False
+
+
+class Reservation(Row, table=True):
+    """Who is reading a candidate, so that a second reviewer takes another one. It keeps nobody from deciding."""
+
+    __table_args__ = (candidate_fk(),)
+
+    namespace: str = Field(primary_key=True)
+    candidate_id: str = Field(primary_key=True)
+    user_id: str = Field(foreign_key="user_account.id", index=True)
+    since: datetime = time_field()
+    until: datetime = time_field()
 
 
 class Conflict(Row, table=True):

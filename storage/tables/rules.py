@@ -188,6 +188,18 @@ class Ack(Row, table=True):
     at: datetime = time_field()
 
 
+class AckSpan(Row, table=True):
+    """One step forward of a consumer: with this ack it had applied what came after ``after_epoch``, up to ``epoch``."""
+
+    __tablename__ = "ack_span"
+
+    namespace: str = Field(primary_key=True, foreign_key="namespace.path")
+    consumer: str = Field(primary_key=True)
+    epoch: int = Field(primary_key=True, sa_type=sa.BigInteger)
+    after_epoch: int = Field(sa_type=sa.BigInteger)
+    at: datetime = time_field()
+
+
 class AuditHead(Row, table=True):
     """The single row whose lock keeps the chain from forking."""
 
