@@ -39,7 +39,12 @@ class Viewer:
     role: str
     namespaces: tuple[str, ...]
     session_id: str
-    csrf: str
+    csrf_token: str
+
+    @property
+    def csrf(self) -> str:
+        """The token for a form, masked anew each time: what a compressed page holds must not be the same twice."""
+        return masked(self.csrf_token, secrets.token_hex(8))
 
     @property
     def decides(self) -> bool:
@@ -80,6 +85,11 @@ def viewer(request: Request, site: SiteDep) -> Viewer:
     return Viewer(user.id, user.name, user.role, tuple(user.namespaces), digest, page_session.csrf_token)
 
 
+def masked(token: str, nonce: str) -> str:
+    """A session's token under a nonce, which leads it."""
+    return f"{nonce}.{keyed_hash(token.encode(), 'csrf', nonce, length=32)}"
+
+
 ViewerDep = Annotated[Viewer, Depends(viewer)]
 
 
@@ -89,7 +99,7 @@ def checked_viewer(who: ViewerDep, csrf: Annotated[str, Form()] = "") -> Viewer:
     Raises:
         ForeignForm: if the form's token is not this session's.
     """
-    if not hmac.compare_digest(csrf.encode(), who.csrf.encode()):
+    if not hmac.compare_digest(csrf.encode(), masked(who.csrf_token, csrf.partition(".")[0]).encode()):
         raise ForeignForm("The form was made for another session.", "Go back, reload the page and send it again.")
     return who
 

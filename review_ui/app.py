@@ -13,10 +13,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from review_ui.errors import LoginNeeded, PageRefused, TooManyTries
-from review_ui.routes import audit, candidates, conflicts, episodes, health, login, queue, rules, runs
+from review_ui.reader import Readers
+from review_ui.routes import audit, candidates, conflicts, episodes, health, login, preferences, queue, rules, runs
 from review_ui.shield import HEADERS, Shield
 from review_ui.site import Clock, Site
 from review_ui.templating import STATIC, make_templates
@@ -34,8 +36,11 @@ def create_app(settings: Settings, database: Database, clock: Clock = lambda: da
     site = Site(settings, database, clock, make_templates(), settings.secret())
     app.state.site = site
     app.add_middleware(Shield, origins=settings.public_origins)
+    app.add_middleware(Readers)
+    # Forms carry a masked token, another one each time, so that the length of a page tells nothing of it.
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=6)
     app.mount("/static", CachedFiles(directory=STATIC), name="static")
-    for topic in (health, login, queue, candidates, conflicts, rules, episodes, runs, audit):
+    for topic in (health, login, preferences, queue, candidates, conflicts, rules, episodes, runs, audit):
         app.include_router(topic.router)
     for error, handler in _handlers(site).items():
         app.add_exception_handler(error, handler)

@@ -20,6 +20,7 @@ class Pager:
     page: int
     previous_link: str
     next_link: str
+    first: int = 1
 
 
 def offset_of(page: int, size: int = SIZE) -> int:
@@ -36,4 +37,5 @@ def paged(
         page=page,
         previous_link=with_query(path, **filters, page=page - 1 if page > 2 else None) if page > 1 else "",
         next_link=with_query(path, **filters, page=page + 1) if len(rows) > size else "",
+        first=offset_of(page, size) + 1,
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from review_ui import links, text
+from review_ui import links, text, words
+from review_ui.reader import LANGUAGES, reader
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -23,7 +24,11 @@ def make_templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
+    made.policies["ext.i18n.trimmed"] = True
+    # newstyle: placeholders are filled in after escaping, and a message is markup that we wrote ourselves
+    made.install_gettext_callables(words._, words.ngettext, newstyle=True)  # type: ignore[attr-defined]
     made.filters.update(
         visible=text.visible,
         prose=text.prose,
@@ -33,10 +38,12 @@ def make_templates() -> Environment:
         day=text.day,
         figure=text.figure,
     )
-    made.globals.update(links=links, stylesheet=f"/static/slowwave.css?{_stamp(STATIC / 'slowwave.css')}")
+    made.globals.update(links=links, languages=LANGUAGES, reader=reader, asset=asset)
     return made
 
 
-def _stamp(path: Path) -> str:
-    """A stylesheet's address changes with its content, so that browsers may keep it for long."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+@cache
+def asset(name: str) -> str:
+    """The address of a static file. It changes with the file's content, so that browsers may keep it for long."""
+    stamp = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"/static/{name}?{stamp}"

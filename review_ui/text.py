@@ -1,4 +1,4 @@
-"""Template filters: hostile text made visible, times in UTC, figures in words. Each returns safe, finished markup."""
+"""Template filters: hostile text made visible, times in the reader's zone, figures in words: finished, safe markup."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 import re
 from datetime import UTC, datetime
 
+from babel.dates import format_datetime
 from markupsafe import Markup
 
 from review_ui.hidden import pieces
+from review_ui.reader import reader, zone
+from review_ui.words import BABEL, _
 
 _HIDDEN = Markup('<span class="hidden-char" title="{why}">{label}</span>')
 _MIXED = Markup('<span class="mixed-script" title="{why}">{text}<span class="script-note">{label}</span></span>')
@@ -16,7 +19,7 @@ _CODE_SPAN = re.compile(r"`[^`\n]{1,120}`")
 _CODE = Markup("<code>{}</code>")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FOLD = Markup('<details class="fold"><summary>{length} more characters</summary>{rest}</details>')
-_TIME = Markup('<time datetime="{iso}">{text}</time>')
+_TIME = Markup('<time datetime="{iso}" title="{hover}">{text}</time>')
 
 
 def visible(value: object) -> Markup:
@@ -52,19 +55,25 @@ def plain(value: object) -> str:
 
 
 def when(value: datetime | None) -> Markup:
-    """A time in UTC for people and machines."""
+    """A time in the reader's zone, with UTC for machines and on hover."""
     if value is None:
-        return Markup.escape("not yet")
+        return Markup.escape(_("not yet"))
     utc = value.astimezone(UTC)
-    return _TIME.format(iso=utc.strftime("%Y-%m-%dT%H:%M:%SZ"), text=utc.strftime("%d %b %Y, %H:%M UTC"))
+    words = _written(value, "d MMM y, HH:mm") + (" UTC" if reader().zone == "UTC" else "")
+    return _TIME.format(iso=utc.strftime("%Y-%m-%dT%H:%M:%SZ"), hover=utc.strftime("%Y-%m-%d %H:%M:%S UTC"), text=words)
 
 
 def day(value: datetime | None) -> Markup:
-    """The date of a time in UTC."""
+    """The date of a time in the reader's zone."""
     if value is None:
-        return Markup.escape("no date set")
+        return Markup.escape(_("no date set"))
     utc = value.astimezone(UTC)
-    return _TIME.format(iso=utc.strftime("%Y-%m-%d"), text=utc.strftime("%d %b %Y"))
+    words = _written(value, "d MMM y")
+    return _TIME.format(iso=utc.strftime("%Y-%m-%d"), hover=utc.strftime("%Y-%m-%d %H:%M:%S UTC"), text=words)
+
+
+def _written(value: datetime, pattern: str) -> str:
+    return format_datetime(value, pattern, tzinfo=zone(), locale=BABEL[reader().language])
 
 
 def figure(value: float | None) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "input", "br"}
-SVG_EMPTY = {"rect", "path", "circle", "line", "polygon"}
+VOID = {"meta", "link", "input", "br", "hr"}
+SVG_EMPTY = {"rect", "path", "circle", "line", "polygon", "polyline"}
 KNOWN = VOID | SVG_EMPTY | {
     "html", "head", "title", "body", "a", "header", "nav", "div", "span", "strong", "form", "button", "main", "footer",
     "p", "section", "article", "aside", "h1", "h2", "h3", "h4", "ol", "ul", "li", "dl", "dt", "dd", "label", "select",
     "optgroup", "option", "textarea", "fieldset", "legend", "details", "summary", "code", "pre", "time", "table",
-    "thead", "tbody", "tr", "th", "td", "progress", "svg", "g", "text", "desc",
+    "thead", "tbody", "tr", "th", "td", "progress", "svg", "g", "text", "desc", "script", "noscript", "dialog", "kbd",
+    "ins", "del", "figure", "figcaption", "caption", "small", "em", "tspan",
 }  # fmt: skip
 BLOCKS = {"div", "p", "ul", "ol", "dl", "details", "section", "table", "form", "h1", "h2", "h3", "pre", "article"}
 INTERACTIVE = {"a", "button", "input", "select", "textarea", "details", "label"}
@@ -30,20 +31,30 @@ class _Checker(HTMLParser):
         given = dict(attrs)
         if tag not in KNOWN:
             self.faults.append(f"element {tag}")
+        if tag == "script" and not re.match(
+            r"/static/(vendor/)?[a-z]+(\.min)?\.js\?[0-9a-f]{12}$", given.get("src") or ""
+        ):
+            self.faults.append(f"a script that is not ours at line {self.getpos()[0]}")
         if "p" in self.open and tag in BLOCKS:
             self.faults.append(f"{tag} inside p at line {self.getpos()[0]}")
         if "a" in self.open and tag in INTERACTIVE:
             self.faults.append(f"{tag} inside a at line {self.getpos()[0]}")
         for name, value in attrs:
-            if name.startswith("on") or name == "style" or name == "srcdoc":
+            if name.startswith(("on", "hx-on")) or name == "style" or name == "srcdoc":
                 self.faults.append(f"attribute {name}")
-            if name in ("href", "src", "action", "formaction") and not re.match(r"[/#](?!/)", value or ""):
+            if name in ("href", "src", "action", "formaction", "hx-get", "hx-post") and not re.match(
+                r"[/#](?!/)", value or ""
+            ):
                 self.faults.append(f"{name} leads to {value!r}")
         if "id" in given:
             self.ids.append(given["id"] or "")
         self.labelled += (given.get("aria-labelledby") or "").split()
         if tag not in VOID:
             self.open.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script" and data.strip():
+            self.faults.append("an inline script")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)

@@ -68,7 +68,7 @@ def test_a_conflict_shows_both_sides_with_their_evidence(browse: Browse, link: s
     assert f'href="{link}"' in rosa.get("/conflicts").text
     page = rosa.get(link).text
     for shown in ("Orchid: “P”", "from “P” to “Q”", "2 independent", "external", "This side is the newer one.",
-                  "05 Mar 2026, 10:00 UTC",
+                  "5 Mar 2026, 10:00 UTC",
                   f"/episodes/{SPACE}/e1?step=s#cited"):  # fmt: skip
         assert shown in page
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from review_ui.reader import Reader, answering
 from review_ui.routes.login import local_path
 from review_ui.text import age_words, figure, ratio, shortened, span_words, when
 from review_ui.views import packet as parts
@@ -179,9 +180,15 @@ def test_ratios_durations_and_ages_read_well() -> None:
     assert shortened("abcdef", 4) == "abc…"
 
 
-def test_times_are_shown_in_utc_for_people_and_machines() -> None:
+def test_times_are_in_the_readers_zone_with_utc_for_machines_and_on_hover() -> None:
     local = datetime.fromisoformat("2026-11-30T01:02:03+02:00")
-    assert when(local) == '<time datetime="2026-11-29T23:02:03Z">29 Nov 2026, 23:02 UTC</time>'
+    head = '<time datetime="2026-11-29T23:02:03Z" title="2026-11-29 23:02:03 UTC">'
+    assert when(local) == f"{head}29 Nov 2026, 23:02 UTC</time>"
+    with answering(Reader(zone="Asia/Shanghai")):
+        assert when(local) == f"{head}30 Nov 2026, 07:02</time>"
+    with answering(Reader(language="zh-Hans", zone="Asia/Shanghai")):
+        assert "2026" in when(local)
+        assert "Nov" not in when(local)
 
 
 @pytest.mark.parametrize(
