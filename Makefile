@@ -1,6 +1,6 @@
 # One door to everything. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-fast fuzz check format bench screens clean
+.PHONY: help setup up demo test test-fast fuzz check format words bench screens clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -53,6 +53,9 @@ check: setup  ## Format, lint, types, import contracts, migrations against model
 format: setup  ## Put format and import order right
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
+
+words: setup  ## Renew the catalogues of the pages' words; says what is left to translate
+	@$(BIN)/python -m review_ui.locale.renew
 
 bench: setup  ## Measure on this machine: ingest, nights, and whether what nights find is true (about an hour)
 	@$(BIN)/python benchmarks/ingest.py

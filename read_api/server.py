@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import socket
+from typing import Protocol
 
 import uvicorn
-
-from read_api.notifier import Notifier
 
 GRACE_SECONDS = 3
 
 
-class StreamServer(uvicorn.Server):
-    """Serves an app that holds event streams of ``notifier``."""
+class Streams(Protocol):
+    """Whoever holds open event streams."""
 
-    def __init__(self, config: uvicorn.Config, notifier: Notifier) -> None:
+    def end_streams(self) -> None:
+        """End all of them without waiting."""
+
+
+class StreamServer(uvicorn.Server):
+    """Serves an app whose event streams are held by ``holders``."""
+
+    def __init__(self, config: uvicorn.Config, *holders: Streams) -> None:
         config.timeout_graceful_shutdown = config.timeout_graceful_shutdown or GRACE_SECONDS
         super().__init__(config)
-        self._notifier = notifier
+        self._holders = holders
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell every stream that the server stops, then wait for the rest."""
-        self._notifier.end_streams()
+        for holder in self._holders:
+            holder.end_streams()
         await super().shutdown(sockets)

@@ -19,9 +19,10 @@ from read_api.schemas import (
     StaleOut,
 )
 from read_api.site import SiteDep
+from storage.acks import acknowledge
 from storage.queries.lineage import reads_of_sessions
 from storage.queries.rules import versions_by_keys, versions_of
-from storage.serving import ForeignSession, Reader, acknowledge, report_session
+from storage.serving import ForeignSession, Reader, report_session
 from storage.tables import RuleVersion
 
 router = APIRouter()

@@ -1,33 +1,34 @@
-"""Who is looking: page sessions, personal tokens, login limits. The cookie's value is never stored, only its hash."""
+"""Who is looking: page sessions and their forms. The cookie's value is never stored, only its hash."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Literal
 
 import sqlalchemy as sa
 from fastapi import Depends, Form, Request
-from sqlmodel import Session, col
+from sqlmodel import col
 
-from review_ui.errors import ForeignForm, LoginNeeded, NotYours, TooManyTries
+from review_ui import sign_on
+from review_ui.errors import ForeignForm, LoginNeeded, NotYours
 from review_ui.site import Site, SiteDep
+from review_ui.words import N_, _
 from storage import audit
-from storage.ids import keyed_hash, token_hash, uuid7
+from storage.ids import keyed_hash, token_hash
 from storage.namespaces import namespace_allows
-from storage.passwords import verify_password
 from storage.queries import sessions
-from storage.tables import ApiToken, LoginAttempt, User, WebSession
+from storage.settings import Settings
+from storage.tables import ApiToken, User, WebSession
 from tasks.promote.people import DECIDING_ROLES, Reviewer
 
 COOKIE = "slowwave_session"
-DEVICE_COOKIE = "slowwave_device"
-READING_ROLES = frozenset({"reviewer", "admin", "auditor"})
-WINDOW = timedelta(minutes=15)
-TRIES = 8
+READING_ROLES = frozenset({N_("reviewer"), N_("admin"), N_("auditor")})
 SEEN_EVERY = timedelta(minutes=5)
+MOST_SESSIONS = 20
+"""Open page sessions of one person."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Viewer:
     namespaces: tuple[str, ...]
     session_id: str
     csrf_token: str
+    token_id: str | None = None
 
     @property
     def csrf(self) -> str:
@@ -69,20 +71,37 @@ def viewer(request: Request, site: SiteDep) -> Viewer:
     """Whoever is logged in.
 
     Raises:
-        LoginNeeded: if nobody is.
+        LoginNeeded: if nobody is, or if the proxy that signed this session on names somebody else by now.
     """
-    cookie = request.cookies.get(COOKIE, "")
+    cookie = request.cookies.get(cookie_name(site.settings, COOKIE), "")
     now = site.clock()
     digest = token_hash(cookie)
     with site.database.read() as session:
         found = sessions.live_session(session, digest, now) if cookie else None
-    if found is None:
+    if found is None or found[1].role not in READING_ROLES:
         raise LoginNeeded("Nobody is logged in.")
     page_session, user = found
+    if not _holds(request, site, page_session, user):
+        close_session(site, digest, why="the proxy no longer vouches for it")
+        raise LoginNeeded("The session was somebody else's.")
     if now - page_session.last_seen_at > SEEN_EVERY:
         with site.database.write() as session:
             session.execute(sa.update(WebSession).where(col(WebSession.id) == digest).values(last_seen_at=now))
-    return Viewer(user.id, user.name, user.role, tuple(user.namespaces), digest, page_session.csrf_token)
+    return Viewer(
+        user.id, user.name, user.role, tuple(user.namespaces), digest, page_session.csrf_token, page_session.token_id
+    )
+
+
+def _holds(request: Request, site: Site, page_session: WebSession, user: User) -> bool:
+    """Whether a session was opened in the way that is in force, and a proxy's still names the same person."""
+    if not sign_on.is_on(site.settings):
+        return page_session.via == "login"
+    return page_session.via == "proxy" and sign_on.proxied_name(request, site.settings) == user.name
+
+
+def cookie_name(settings: Settings, name: str) -> str:
+    """A cookie's name in the browser. Behind HTTPS no other host of the domain can put one of its own in its place."""
+    return f"__Host-{name}" if settings.secure_cookies else name
 
 
 def masked(token: str, nonce: str) -> str:
@@ -100,7 +119,7 @@ def checked_viewer(who: ViewerDep, csrf: Annotated[str, Form()] = "") -> Viewer:
         ForeignForm: if the form's token is not this session's.
     """
     if not hmac.compare_digest(csrf.encode(), masked(who.csrf_token, csrf.partition(".")[0]).encode()):
-        raise ForeignForm("The form was made for another session.", "Go back, reload the page and send it again.")
+        raise ForeignForm(_("The form was made for another session."), _("Go back, reload the page and send it again."))
     return who
 
 
@@ -114,70 +133,30 @@ def deciding_viewer(who: CheckedViewer) -> Viewer:
         NotYours: for a role that only reads.
     """
     if not who.decides:
-        raise NotYours(f"The role {who.role} reads and does not decide.", "Ask a reviewer, or an admin for the role.")
+        raise NotYours(
+            _("The role {role} reads and does not decide.").format(role=_(who.role)),
+            _("Ask a reviewer, or an admin for the role."),
+        )
     return who
 
 
 DecidingViewer = Annotated[Viewer, Depends(deciding_viewer)]
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A new page session: the cookie's value, which exists nowhere else."""
+def open_session(
+    site: Site, user: User, *, token: ApiToken | None = None, via: Literal["login", "proxy"] = "login", before: str = ""
+) -> str:
+    """A new page session; returns the cookie's value, which exists nowhere else.
 
-    cookie: str
-    device: str
-
-
-def log_in(site: Site, name: str, secret: str, address: str, device: str) -> Opened | None:
-    """Open a session for a name with its password or personal token; None if they do not fit.
-
-    Failures count by name and address together, so nobody can lock another out; a browser that logged in as this
-    name before has a count of its own, so not even from the same address.
-
-    Raises:
-        TooManyTries: after ``TRIES`` failures in ``WINDOW``.
-        NotYours: if the account's role has no pages.
+    ``before`` is the cookie that this browser had: that session ends. A person has at most ``MOST_SESSIONS``; the
+    ones seen longest ago make room.
     """
-    now = site.clock()
-    bucket = _bucket(site, name, address, device)
-    name_hash = keyed_hash(site.secret, "login-name", name)
-    with site.database.read() as session:
-        failures = sessions.failed_logins(session, name_hash, bucket, now - WINDOW)
-        user = sessions.user_by_name(session, name)
-        token = _fitting_token(session, user, secret, now) if user is not None else None
-    if failures >= TRIES:
-        minutes = int(WINDOW.total_seconds() // 60)
-        raise TooManyTries(
-            f"Login failed {failures} times for this name from here.", f"Wait {minutes} minutes, then try again."
-        )
-    stored = user.password_hash if user else None
-    if user is None or not (token or verify_password(stored, secret)):
-        with site.database.write() as session:
-            session.execute(sa.delete(LoginAttempt).where(col(LoginAttempt.at) < now - WINDOW))
-            session.add(LoginAttempt(id=uuid7(), name_hash=name_hash, address=bucket, at=now))
-        return None
-    if user.role not in READING_ROLES:
-        raise NotYours(f"An account with the role {user.role} has no pages.", "Log in as a reviewer, admin or auditor.")
-    return _open(site, user, token, now)
-
-
-def _fitting_token(session: Session, user: User, secret: str, now: datetime) -> ApiToken | None:
-    """A personal token opens a session only if it allows all that its person may do: a session never widens it."""
-    token = sessions.personal_token(session, token_hash(secret), user.id, now)
-    if token is None or token.role != user.role:
-        return None
-    if not user.namespaces:
-        return None if token.namespaces else token
-    return token if all(namespace_allows(token.namespaces, path) for path in user.namespaces) else None
-
-
-def _open(site: Site, user: User, token: ApiToken | None, now: datetime) -> Opened:
-    cookie = secrets.token_urlsafe(32)
+    cookie, now = secrets.token_urlsafe(32), site.clock()
     row = WebSession(
         id=token_hash(cookie),
         user_id=user.id,
         token_id=token.id if token else None,
+        via=via,
         csrf_token=secrets.token_urlsafe(32),
         created_at=now,
         last_seen_at=now,
@@ -185,28 +164,23 @@ def _open(site: Site, user: User, token: ApiToken | None, now: datetime) -> Open
     )
     with site.database.write() as session:
         session.execute(sa.delete(WebSession).where(col(WebSession.expires_at) < now))
+        older = [one.id for one in sessions.open_sessions(session, [user.id], now)][MOST_SESSIONS - 1 :]
+        session.execute(sa.delete(WebSession).where(col(WebSession.id).in_([*older, token_hash(before)])))
         session.add(row)
-        audit.record(session, actor=f"user:{user.id}", action="login", target=f"user:{user.id}", now=now)
-    nonce = secrets.token_urlsafe(16)
-    return Opened(cookie, f"{nonce}.{_device_mark(site, user.name, nonce)}")
+        audit.record(
+            session, actor=f"user:{user.id}", action="login", target=f"user:{user.id}", detail={"via": via}, now=now
+        )
+    return cookie
 
 
-def close_session(site: Site, digest: str) -> None:
-    """End a page session."""
+def close_session(site: Site, digest: str, *, why: str = "") -> None:
+    """End a page session; with ``why`` it was not its person who ended it, and that is written down."""
     with site.database.write() as session:
-        session.execute(sa.delete(WebSession).where(col(WebSession.id) == digest))
-
-
-def _bucket(site: Site, name: str, address: str, device: str) -> str:
-    nonce, _, mark = device.partition(".")
-    known = bool(nonce) and hmac.compare_digest(mark.encode(), _device_mark(site, name, nonce).encode())
-    return f"device:{nonce}" if known else address
-
-
-def _device_mark(site: Site, name: str, nonce: str) -> str:
-    return keyed_hash(site.secret, "device", name, nonce, length=32)
-
-
-def login_mark(site: Site, nonce: str) -> str:
-    """The token of a login form: no session exists yet, so it is bound to a cookie set with the form."""
-    return keyed_hash(site.secret, "login-form", nonce, length=32)
+        ended = session.execute(
+            sa.delete(WebSession).where(col(WebSession.id) == digest).returning(col(WebSession.user_id))
+        ).scalar_one_or_none()
+        if ended is not None and why:
+            audit.record(
+                session, actor="review-page", action="session.ended", target=f"user:{ended}", detail={"why": why},
+                now=site.clock(),
+            )  # fmt: skip

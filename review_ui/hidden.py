@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from review_ui.words import N_, _
+
 _HIDDEN_RANGES = (
     (0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F),                      # controls other than tab and line feed
     (0xAD, 0xAD), (0x034F, 0x034F), (0x061C, 0x061C),              # soft hyphen, grapheme joiner, Arabic letter mark
@@ -29,7 +31,11 @@ _FLAGS = ("gbeng", "gbsct", "gbwls")
 _BLACK_FLAG = "\U0001f3f4"
 _JOINING = ("ARABIC", "SYRIAC", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA",
             "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "MONGOLIAN")  # fmt: skip
-_LOOKALIKE_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH", "MATHEMATICAL")
+_LOOKALIKE_SCRIPTS = {
+    "LATIN": N_("Latin"), "CYRILLIC": N_("Cyrillic"), "GREEK": N_("Greek"), "ARMENIAN": N_("Armenian"),
+    "CHEROKEE": N_("Cherokee"), "COPTIC": N_("Coptic"), "FULLWIDTH": N_("Fullwidth"),
+    "MATHEMATICAL": N_("Mathematical"),
+}  # fmt: skip
 _GREEK_LOOKALIKES = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγικνορτυχω")  # δ, λ, μ, Ω beside Latin letters are ordinary notation
 
 _NAMES = {0x00AD: "SOFT HYPHEN", 0x034F: "COMBINING GRAPHEME JOINER", 0x3164: "HANGUL FILLER"}
@@ -69,7 +75,8 @@ def signs(text: str) -> tuple[int, int]:
 def _hidden(found: str) -> Piece:
     if len(found) > 1:
         spelled = "".join(chr(ord(char) - 0xE0000) if 0xE0020 <= ord(char) < 0xE007F else "·" for char in found)
-        return Piece("hidden", found, f"tags: {spelled}", f"{len(found)} invisible tag characters")
+        why = _("{n} invisible tag characters").format(n=len(found))
+        return Piece("hidden", found, _("tags: {spelled}").format(spelled=spelled), why)
     return Piece("hidden", found, f"U+{ord(found):04X}", f"U+{ord(found):04X} {_name(found)}")
 
 
@@ -122,7 +129,7 @@ def _words(text: str) -> Iterator[Piece]:
         if len(scripts) > 1:
             if match.start() > at:
                 yield Piece("text", text[at : match.start()])
-            yield Piece("mixed", match.group(), " + ".join(scripts), _odd_letters(match.group()))
+            yield Piece("mixed", match.group(), " + ".join(map(_, scripts)), _odd_letters(match.group()))
             at = match.end()
     if at < len(text):
         yield Piece("text", text[at:])
@@ -141,7 +148,7 @@ def _script(char: str) -> str:
     script = unicodedata.name(char, "").partition(" ")[0]
     if script == "GREEK" and char not in _GREEK_LOOKALIKES:
         return ""
-    return script.title() if script in _LOOKALIKE_SCRIPTS else ""
+    return _LOOKALIKE_SCRIPTS.get(script, "")
 
 
 def _odd_letters(word: str) -> str:

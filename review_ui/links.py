@@ -40,6 +40,11 @@ def run(run_id: str) -> str:
     return f"/runs/{quote(run_id, safe='')}"
 
 
+def run_events(run_id: str) -> str:
+    """The stream of how far a run is."""
+    return f"{run(run_id)}/events"
+
+
 def findings(run_id: str, kind: str) -> str:
     """Everything that a run concluded of one kind."""
     return f"{run(run_id)}/findings/{quote(kind, safe='')}"
@@ -54,3 +59,8 @@ def with_query(path: str, **values: str | int | None) -> str:
     """``path`` with the values that are set, as a query."""
     query = urlencode({key: value for key, value in values.items() if value not in (None, "")})
     return f"{path}?{query}" if query else path
+
+
+def event(namespace: str, epoch: int) -> str:
+    """An event's page."""
+    return f"/events/{quote(namespace)}/{epoch}"

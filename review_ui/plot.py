@@ -7,16 +7,18 @@ where a cell is empty; the axis is logarithmic and clipped, and clipped ends are
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from review_ui.text import ratio, shortened
+from review_ui.words import _
 
 Z95 = 1.959963984540054
 LOWEST, HIGHEST = 1 / 64, 64.0
 ROW_HEIGHT, TOP, LEFT, PLOT_WIDTH, RIGHT = 26, 34, 216, 330, 196
 LABEL = 32
 """Characters of a stratum's name in the drawing; the table has all of it."""
+MOST_DRAWN, MOST_LISTED = 12, 200
 MINI_WIDTH, MINI_PAD = 96, 6
 STRIP_HEIGHT, STRIP_PAD = 16, 8
 TICKS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0)
@@ -50,7 +52,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One drawn line. ``opposite`` marks a stratum whose estimate lies on the other side of 1 than the pooled one."""
+    """One drawn line. ``opposite`` marks a stratum where successes do the opposite: by what was found, or by its own
+    estimate, which lies on the other side of 1 than the pooled one.
+    """
 
     name: str
     y: int
@@ -67,12 +71,13 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class TableRow:
-    """The same figures for a table, which holds every informative stratum."""
+    """The same figures for a table: successes of all runs with it and without it."""
 
     name: str
     with_it: str
     without_it: str
     words: str
+    opposite: bool
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,9 @@ class Tick:
 class Forest:
     """A whole drawing, ready for a template that computes nothing.
 
-    On a narrow screen each row is a strip of its own under its name: ``strip`` is the view box, ``one`` the place of 1.
+    ``left_out`` counts the informative strata that are not drawn, ``unlisted`` those that are not in the table either,
+    ``silent`` those that tell nothing. On a narrow screen each row is a strip of its own under its name: ``strip`` is
+    the view box, ``one`` the place of 1.
     """
 
     width: int
@@ -102,6 +109,9 @@ class Forest:
     diamond: str
     pooled_y: int
     left_out: int
+    unlisted: int
+    silent: int
+    opposite: int
     table: tuple[TableRow, ...]
     strip: str
     strip_diamond: str
@@ -137,10 +147,19 @@ def informative(stratum: Stratum) -> bool:
     return successes > 0 and failures > 0 and 0 < with_it < stratum.runs
 
 
-def forest(strata: Sequence[Stratum], pooled: Estimate | None, limit: int = 24) -> Forest:
-    """The plot of the informative strata, the largest first; ``left_out`` counts those past ``limit``."""
-    drawn = sorted((s for s in strata if informative(s)), key=lambda s: (-s.runs, s.name))
-    rows = tuple(_row(place, stratum, pooled) for place, stratum in enumerate(drawn[:limit]))
+def forest(
+    strata: Sequence[Stratum],
+    pooled: Estimate | None,
+    limit: int = MOST_DRAWN,
+    *,
+    exceptions: Collection[str] = (),
+    listed: int = MOST_LISTED,
+) -> Forest:
+    """The plot of the informative strata: those of ``exceptions`` first among those drawn, then the largest."""
+    drawn = sorted((s for s in strata if informative(s)), key=lambda s: (s.name not in exceptions, -s.runs, s.name))
+    drawn[:limit] = sorted(drawn[:limit], key=lambda s: (-s.runs, s.name))
+    opposite = [stratum.name in exceptions or _is_opposite(estimate(stratum), pooled) for stratum in drawn]
+    rows = tuple(_row(place, stratum, opposite[place]) for place, stratum in enumerate(drawn[:limit]))
     bottom = TOP + ROW_HEIGHT * len(rows)
     pooled_y = bottom + ROW_HEIGHT // 2
     return Forest(
@@ -155,7 +174,10 @@ def forest(strata: Sequence[Stratum], pooled: Estimate | None, limit: int = 24) 
         diamond=_diamond(pooled, pooled_y) if pooled else "",
         pooled_y=pooled_y,
         left_out=max(len(drawn) - limit, 0),
-        table=tuple(_table_row(stratum) for stratum in drawn),
+        unlisted=max(len(drawn) - listed, 0),
+        silent=len(strata) - len(drawn),
+        opposite=sum(opposite),
+        table=tuple(map(_table_row, drawn[:listed], opposite)),
         strip=f"{LEFT - STRIP_PAD} 0 {PLOT_WIDTH + 2 * STRIP_PAD} {STRIP_HEIGHT}",
         strip_diamond=_diamond(pooled, STRIP_HEIGHT // 2) if pooled else "",
         one=place_of(1.0),
@@ -165,20 +187,32 @@ def forest(strata: Sequence[Stratum], pooled: Estimate | None, limit: int = 24) 
 def interval_words(found: Estimate | None) -> str:
     """An odds ratio and its interval as one phrase."""
     if found is None:
-        return "no estimate"
-    return f"{ratio(found.odds_ratio)} ({ratio(found.low)} to {ratio(found.high)})"
-
-
-def _table_row(stratum: Stratum) -> TableRow:
-    return TableRow(
-        name=stratum.name,
-        with_it=f"{stratum.success_with} of {stratum.success_with + stratum.failure_with}",
-        without_it=f"{stratum.success_without} of {stratum.success_without + stratum.failure_without}",
-        words=interval_words(estimate(stratum)),
+        return _("no estimate")
+    return _("{ratio} ({low} to {high})").format(
+        ratio=ratio(found.odds_ratio), low=ratio(found.low), high=ratio(found.high)
     )
 
 
-def _row(place: int, stratum: Stratum, pooled: Estimate | None) -> ForestRow:
+def share_words(some: int, of: int) -> str:
+    """As words: "3 of 12"."""
+    return _("{some} of {all}").format(some=some, all=of)
+
+
+def _table_row(stratum: Stratum, opposite: bool) -> TableRow:
+    return TableRow(
+        name=stratum.name,
+        with_it=share_words(stratum.success_with, stratum.success_with + stratum.failure_with),
+        without_it=share_words(stratum.success_without, stratum.success_without + stratum.failure_without),
+        words=interval_words(estimate(stratum)),
+        opposite=opposite,
+    )
+
+
+def _is_opposite(found: Estimate, pooled: Estimate | None) -> bool:
+    return pooled is not None and (found.odds_ratio - 1) * (pooled.odds_ratio - 1) < 0
+
+
+def _row(place: int, stratum: Stratum, opposite: bool) -> ForestRow:
     found = estimate(stratum)
     return ForestRow(
         name=stratum.name,
@@ -189,7 +223,7 @@ def _row(place: int, stratum: Stratum, pooled: Estimate | None) -> ForestRow:
         size=min(4 + math.sqrt(stratum.runs), 11),
         cut_low=found.low < LOWEST,
         cut_high=found.high > HIGHEST,
-        opposite=pooled is not None and (found.odds_ratio - 1) * (pooled.odds_ratio - 1) < 0,
+        opposite=opposite,
         label=shortened(stratum.name, LABEL),
         words=interval_words(found),
     )

@@ -11,15 +11,19 @@ from markupsafe import Markup
 
 from review_ui.hidden import pieces
 from review_ui.reader import reader, zone
-from review_ui.words import BABEL, _
+from review_ui.words import BABEL, _, ngettext
 
 _HIDDEN = Markup('<span class="hidden-char" title="{why}">{label}</span>')
 _MIXED = Markup('<span class="mixed-script" title="{why}">{text}<span class="script-note">{label}</span></span>')
 _CODE_SPAN = re.compile(r"`[^`\n]{1,120}`")
 _CODE = Markup("<code>{}</code>")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_FOLD = Markup('<details class="fold"><summary>{length} more characters</summary>{rest}</details>')
+_FOLD = Markup('<details class="fold"><summary>{summary}</summary>{rest}</details>')
 _TIME = Markup('<time datetime="{iso}" title="{hover}">{text}</time>')
+_DAY = Markup('<time datetime="{iso}" title="{hover}" data-day>{text}</time>')
+DAYS = {"en": "d MMM y", "zh-Hans": "y年M月d日"}
+TIMES = {"en": "d MMM y, HH:mm", "zh-Hans": "y年M月d日 HH:mm"}
+"""How each language writes them; the script writes them alike before the server knows the zone."""
 
 
 def visible(value: object) -> Markup:
@@ -38,12 +42,12 @@ def visible(value: object) -> Markup:
 
 
 def prose(value: object) -> Markup:
-    """Visible text in which what stands between backticks is set as code; the backticks stay, they are in the text."""
+    """Visible text in which what stands between backticks is set as code, instead of between backticks."""
     if isinstance(value, Markup):
         return value
     text, made, at = "" if value is None else str(value), Markup(), 0
     for match in _CODE_SPAN.finditer(text):
-        made += visible(text[at : match.start()]) + _CODE.format(visible(match.group()))
+        made += visible(text[at : match.start()]) + _CODE.format(visible(match.group()[1:-1]))
         at = match.end()
     return made + visible(text[at:])
 
@@ -58,22 +62,29 @@ def when(value: datetime | None) -> Markup:
     """A time in the reader's zone, with UTC for machines and on hover."""
     if value is None:
         return Markup.escape(_("not yet"))
-    utc = value.astimezone(UTC)
-    words = _written(value, "d MMM y, HH:mm") + (" UTC" if reader().zone == "UTC" else "")
-    return _TIME.format(iso=utc.strftime("%Y-%m-%dT%H:%M:%SZ"), hover=utc.strftime("%Y-%m-%d %H:%M:%S UTC"), text=words)
+    return _TIME.format(text=when_words(value), **_instant(value))
 
 
 def day(value: datetime | None) -> Markup:
     """The date of a time in the reader's zone."""
     if value is None:
         return Markup.escape(_("no date set"))
+    return _DAY.format(text=_written(value, DAYS), **_instant(value))
+
+
+def when_words(value: datetime) -> str:
+    """A time in the reader's zone, for where no markup can stand."""
+    return _written(value, TIMES) + (" UTC" if reader().zone == "UTC" else "")
+
+
+def _instant(value: datetime) -> dict[str, str]:
     utc = value.astimezone(UTC)
-    words = _written(value, "d MMM y")
-    return _TIME.format(iso=utc.strftime("%Y-%m-%d"), hover=utc.strftime("%Y-%m-%d %H:%M:%S UTC"), text=words)
+    return {"iso": utc.strftime("%Y-%m-%dT%H:%M:%SZ"), "hover": utc.strftime("%Y-%m-%d %H:%M:%S UTC")}
 
 
-def _written(value: datetime, pattern: str) -> str:
-    return format_datetime(value, pattern, tzinfo=zone(), locale=BABEL[reader().language])
+def _written(value: datetime, patterns: dict[str, str]) -> str:
+    language = reader().language
+    return format_datetime(value, patterns[language], tzinfo=zone(), locale=BABEL[language])
 
 
 def figure(value: float | None) -> str:
@@ -95,11 +106,11 @@ def figure(value: float | None) -> str:
 def ratio(value: float) -> str:
     """An odds ratio at the precision that its interval deserves."""
     if math.isinf(value):
-        return "infinite"
+        return _("infinite")
     if value < 0.01:
-        return "under 0.01"
+        return _("under {most}").format(most="0.01")
     if value >= 100:
-        return "over 100"
+        return _("over {least}").format(least="100")
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
@@ -108,22 +119,24 @@ def span_words(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     if seconds < 10:
-        return f"{max(seconds, 0):.1f} s"
+        return _("{n} s").format(n=f"{max(seconds, 0):.1f}")
     if seconds < 60:
-        return f"{seconds:.0f} s"
+        return _("{n} s").format(n=f"{seconds:.0f}")
     if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+        return _("{minutes} min {seconds} s").format(minutes=int(seconds // 60), seconds=int(seconds % 60))
+    return _("{hours} h {minutes} min").format(hours=int(seconds // 3600), minutes=int(seconds % 3600 // 60))
 
 
 def age_words(since: datetime, now: datetime) -> str:
     """How long ago, in one coarse word pair."""
-    seconds = (now - since).total_seconds()
-    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(seconds // size)
-        if count >= 1:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
+    seconds = int((now - since).total_seconds())
+    if seconds >= 86_400:
+        return ngettext("{n} day ago", "{n} days ago", seconds // 86_400).format(n=seconds // 86_400)
+    if seconds >= 3600:
+        return ngettext("{n} hour ago", "{n} hours ago", seconds // 3600).format(n=seconds // 3600)
+    if seconds >= 60:
+        return ngettext("{n} minute ago", "{n} minutes ago", seconds // 60).format(n=seconds // 60)
+    return _("just now")
 
 
 def shortened(text: str, most: int) -> str:
@@ -136,4 +149,6 @@ def folded(value: object, most: int = 600) -> Markup:
     text = "" if value is None else str(value)
     if len(text) <= most + 80:
         return prose(text)
-    return prose(text[:most]) + _FOLD.format(length=f"{len(text) - most:,}", rest=prose(text[most:]))
+    left = len(text) - most
+    summary = ngettext("{n} more character", "{n} more characters", left).format(n=f"{left:,}")
+    return prose(text[:most]) + _FOLD.format(summary=summary, rest=prose(text[most:]))

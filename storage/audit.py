@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,14 +14,23 @@ from storage.ids import canonical_json
 from storage.tables import AuditEntry, AuditHead
 
 
+BATCH = 2000
+_TABLE = AuditEntry.__table__  # type: ignore[attr-defined]
+# Columns, not entries: a log is long.
+_ENTRIES = sa.select(*_TABLE.columns).order_by(col(AuditEntry.seq)).limit(BATCH)
+# In one statement, so that both are of the same moment.
+_ENDS = sa.select(AuditHead, sa.select(sa.func.max(col(AuditEntry.seq))).scalar_subquery())
+
+
 @dataclass(frozen=True)
 class ChainReport:
-    """What ``verify`` found: how many entries, and the first that does not fit."""
+    """What ``verify`` found: how many sound entries, the first that does not fit, and the head's hash."""
 
     entries: int
     ok: bool
     broken_at: int | None = None
     why: str = ""
+    head: str = field(default="", compare=False)
 
 
 def record(
@@ -60,8 +68,8 @@ def record(
     return entry
 
 
-def entry_hash(entry: AuditEntry) -> str:
-    """SHA-256 over the previous hash and everything the entry says."""
+def entry_hash(entry: Any) -> str:
+    """SHA-256 over the previous hash and everything the entry, or its row, says."""
     said = [
         entry.previous_hash,
         entry.seq,
@@ -75,23 +83,43 @@ def entry_hash(entry: AuditEntry) -> str:
     return hashlib.sha256(canonical_json(said)).hexdigest()
 
 
-def check_chain(entries: Iterable[AuditEntry], head: AuditHead) -> ChainReport:
-    """Walk the chain: numbers without a gap, each hash over the one before, the head at the end."""
-    previous, expected = "", 1
-    for entry in entries:
-        if entry.seq != expected:
-            return ChainReport(expected - 1, False, expected, f"entry {expected} is missing")
-        if entry.previous_hash != previous:
-            return ChainReport(expected - 1, False, entry.seq, "does not follow the entry before it")
-        if entry.hash != entry_hash(entry):
-            return ChainReport(expected - 1, False, entry.seq, "was changed after it was written")
-        previous, expected = entry.hash, expected + 1
-    if head.seq != expected - 1 or head.hash != previous:
-        return ChainReport(expected - 1, False, head.seq, "the newest entries were removed")
-    return ChainReport(expected - 1, True)
-
-
 def verify(session: Session) -> ChainReport:
-    """Check the whole chain of this store."""
-    head = session.exec(select(AuditHead)).one()
-    return check_chain(session.exec(select(AuditEntry).order_by(col(AuditEntry.seq))), head)
+    """Check the whole chain of this store, a batch at a time: acts that come meanwhile are checked with it."""
+    walk, last = _Walk(), 0
+    while True:
+        entries = session.execute(_ENTRIES.where(col(AuditEntry.seq) > last)).all()
+        if not entries:
+            head, newest = session.execute(_ENDS, execution_options={"populate_existing": True}).one()
+            if (newest or 0) > last:
+                continue
+            return walk.end(head)
+        for entry in entries:
+            if (broken := walk.take(entry)) is not None:
+                head = session.exec(select(AuditHead)).one()
+                return replace(broken, head=head.hash)
+        last = entries[-1].seq
+
+
+class _Walk:
+    """Numbers without a gap, each hash over the one before, the head at the end."""
+
+    def __init__(self) -> None:
+        self.previous, self.sound = "", 0
+
+    def take(self, entry: Any) -> ChainReport | None:
+        """What is wrong with the next entry."""
+        expected = self.sound + 1
+        if entry.seq != expected:
+            return ChainReport(self.sound, False, expected, f"entry {expected} is missing")
+        if entry.previous_hash != self.previous:
+            return ChainReport(self.sound, False, entry.seq, "does not follow the entry before it")
+        if entry.hash != entry_hash(entry):
+            return ChainReport(self.sound, False, entry.seq, "was changed after it was written")
+        self.previous, self.sound = entry.hash, expected
+        return None
+
+    def end(self, head: AuditHead) -> ChainReport:
+        """Whether the newest entry is the head's."""
+        if head.seq != self.sound or head.hash != self.previous:
+            return ChainReport(self.sound, False, head.seq, "the newest entries were removed", head.hash)
+        return ChainReport(self.sound, True, head=head.hash)

@@ -12,17 +12,22 @@ from sqlmodel import Session, col, select
 from storage.lifecycle import CANDIDATE_MOVES
 from storage.tables import Candidate, CandidateRevision, Decision, Evidence
 
+WAITING_STATES = frozenset({"staged", "approved"})
+NOTHING_WANTED: dict[str, Any] = {"wanted": {}, "parked_at": None, "parked_by": None}
+"""The columns of a candidate that waits for no evidence."""
+
 
 def move_candidate(
     session: Session, candidate: Candidate, to: str, now: datetime, *, extra: dict[str, Any] | None = None
 ) -> bool:
     """Move a candidate that still is exactly what was loaded: same state, same revision, same content.
 
-    Staying in its state (a refresh) is a move too. ``extra`` are further columns to set. False if somebody else was
-    faster.
+    Staying in its state (a refresh) is a move too. ``extra`` are further columns to set. What no longer waits for a
+    decision waits for no evidence either. False if somebody else was faster.
     """
     if to != candidate.state and to not in CANDIDATE_MOVES[candidate.state]:
         return False
+    values = {"state": to, "updated_at": now, **({} if to in WAITING_STATES else NOTHING_WANTED), **(extra or {})}
     statement = (
         sa.update(Candidate)
         .where(
@@ -32,12 +37,20 @@ def move_candidate(
             col(Candidate.number) == candidate.number,
             col(Candidate.content_hash) == candidate.content_hash,
         )
-        .values(state=to, updated_at=now, **(extra or {}))
+        .values(**values)
         .execution_options(synchronize_session=False)
     )
     moved = session.execute(statement).rowcount == 1  # type: ignore[attr-defined]
     session.refresh(candidate)
     return moved
+
+
+def set_reach(session: Session, namespace: str, reaches: Sequence[tuple[str, int]]) -> None:
+    """Set how many sessions each of these candidates would have reached of late, by id; nothing else of them moves."""
+    statement = sa.update(sa.table("candidate", sa.column("namespace"), sa.column("id"), sa.column("reach")))
+    statement = statement.where(sa.column("namespace") == namespace, sa.column("id") == sa.bindparam("candidate_id"))
+    given = [{"candidate_id": name, "sessions": sessions} for name, sessions in reaches]
+    session.connection().execute(statement.values(reach=sa.bindparam("sessions")), given)
 
 
 def void_decisions(

@@ -13,6 +13,7 @@ from sqlalchemy import event
 from sqlmodel import Session
 
 WRITE = "slowwave_write"
+PATIENCE = "slowwave_patience_ms"
 BUSY_TIMEOUT_MS = 10_000
 STATEMENT_TIMEOUT_MS = 30_000
 
@@ -37,9 +38,17 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
-        """A session whose block is one transaction."""
-        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+    def write(self, *, patience_ms: int | None = None) -> Iterator[Session]:
+        """A session whose block is one transaction.
+
+        ``patience_ms`` is for what may as well not be written: how long to wait for another writer before it raises.
+        """
+        writer = self._writer
+        if patience_ms is not None:
+            writer = writer.execution_options(**{PATIENCE: patience_ms})
+        with Session(writer, expire_on_commit=False) as session, session.begin():
+            if patience_ms is not None and self.dialect == "postgresql":
+                session.connection().exec_driver_sql(f"SET LOCAL lock_timeout = {int(patience_ms)}")
             yield session
 
     def dispose(self) -> None:
@@ -71,8 +80,15 @@ def _sqlite_engine(url: str) -> sa.Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get(WRITE, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        options = connection.get_execution_options()
+        patience = int(options.get(PATIENCE, BUSY_TIMEOUT_MS))
+        if patience != BUSY_TIMEOUT_MS:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={patience}")
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITE, False) else "BEGIN")
+        finally:
+            if patience != BUSY_TIMEOUT_MS:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 
     return engine
 

@@ -30,3 +30,17 @@ def parse_namespace(path: str) -> str:
 def namespace_allows(granted: Sequence[str], path: str) -> bool:
     """Whether a grant covers ``path``: itself or anything below it. An empty grant covers every namespace."""
     return not granted or any(path == prefix or path.startswith(f"{prefix}/") for prefix in granted)
+
+
+def covers(granted: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a grant covers another one whole; only a grant of everything covers a grant of everything."""
+    return not granted or (bool(wanted) and all(namespace_allows(granted, path) for path in wanted))
+
+
+def meets(granted: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether two grants have any namespace in common."""
+    if not granted or not wanted:
+        return True
+    return any(namespace_allows(granted, path) for path in wanted) or any(
+        namespace_allows(wanted, path) for path in granted
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -75,7 +75,7 @@ def set_password(session: Session, user: User, password_hash: str) -> None:
     """A new password ends the person's page sessions."""
     user.password_hash = password_hash
     session.add(user)
-    _end_sessions(session, user)
+    end_sessions(session, user.id)
 
 
 def disable_user(session: Session, user: User, now: datetime) -> None:
@@ -84,8 +84,18 @@ def disable_user(session: Session, user: User, now: datetime) -> None:
     session.add(user)
     mine = (col(ApiToken.user_id) == user.id) & col(ApiToken.revoked_at).is_(None)
     session.execute(sa.update(ApiToken).where(mine).values(revoked_at=now))
-    _end_sessions(session, user)
+    end_sessions(session, user.id)
 
 
-def _end_sessions(session: Session, user: User) -> None:
-    session.execute(sa.delete(WebSession).where(col(WebSession.user_id) == user.id))
+def enable_user(session: Session, user: User) -> None:
+    """The account may be used again, with its password or a new token: its old tokens stay revoked."""
+    user.disabled_at = None
+    session.add(user)
+
+
+def end_sessions(session: Session, user_id: str, *, only: Collection[str] = (), but: str = "") -> int:
+    """End a person's page sessions, or ``only`` these of them, all ``but`` one; how many were ended."""
+    mine = [col(WebSession.user_id) == user_id, col(WebSession.id) != but]
+    if only:
+        mine.append(col(WebSession.id).in_(list(only)))
+    return int(session.execute(sa.delete(WebSession).where(*mine)).rowcount)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Writes of the agents' side: exposures, cache grants, sessions, acknowledgements, searches that found nothing.
+"""Writes of the agents' side: exposures, cache grants, sessions, searches that found nothing.
 
 A serve **is** the insert of its exposure, conditional on the version being active: no row, no serve.
 """
@@ -16,7 +16,7 @@ from sqlmodel import Session, SQLModel, col
 
 from storage.ids import uuid7
 from storage.queries.rules import VersionKey
-from storage.tables import Ack, ApiToken, CacheGrant, ClientSession, Exposure, RuleVersion, SearchMiss
+from storage.tables import ApiToken, CacheGrant, ClientSession, Exposure, RuleVersion, SearchMiss
 
 
 class ForeignSession(PermissionError):
@@ -75,7 +75,7 @@ def declare_session(session: Session, reader: Reader, now: datetime) -> None:
         "started_at": now,
         "reported": [],
     }
-    statement = _insert(session, ClientSession).values(values)
+    statement = insertion(session, ClientSession).values(values)
     session.execute(
         statement.on_conflict_do_update(
             index_elements=["namespace", "session_id", "client_instance"],
@@ -101,19 +101,6 @@ def report_session(
     row.reported = [*row.reported, *reads]
     row.ended_at = now if ended else None
     session.flush()
-
-
-def acknowledge(session: Session, consumer: str, namespace: str, epoch: int, token_id: str, now: datetime) -> None:
-    """A consumer applied everything up to ``epoch``; an acknowledgement never goes back."""
-    values = {"consumer": consumer, "namespace": namespace, "epoch": epoch, "token_id": token_id, "at": now}
-    statement = _insert(session, Ack).values(values)
-    session.execute(
-        statement.on_conflict_do_update(
-            index_elements=["consumer", "namespace"],
-            set_={"epoch": epoch, "token_id": token_id, "at": now},
-            where=col(Ack.epoch) < epoch,
-        )
-    )
 
 
 def record_miss(session: Session, namespace: str, task: str, session_id: str, now: datetime) -> None:
@@ -176,7 +163,7 @@ def _grant(session: Session, reader: Reader, keys: set[VersionKey], epoch: int, 
         )
 
 
-def _insert(session: Session, table: type[SQLModel]) -> Any:
+def insertion(session: Session, table: type[SQLModel]) -> Any:
     """An insert that knows ON CONFLICT, in this database's dialect."""
     name = session.get_bind().dialect.name
     return sqlite.insert(table) if name == "sqlite" else postgresql.insert(table)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
+NO_NAMES = ("authorization", "cookie", "host", "origin", "referer", "user-agent", "x-forwarded-for")
+"""Headers that browsers set, or that hold something else."""
 
 
 class Settings(BaseSettings):
@@ -35,6 +41,15 @@ class Settings(BaseSettings):
     )
     secure_cookies: bool = Field(False, description="Mark the session cookie Secure: set it behind HTTPS.")
     session_hours: float = Field(12, gt=0, description="Hours until a page session ends.")
+    proxy_user_header: str | None = Field(
+        None,
+        description="Header in which a trusted proxy names who is signed on, such as X-Forwarded-User. Absent: people "
+        "log in with password or token; present: only so.",
+    )
+    trusted_proxies: list[str] = Field(
+        default_factory=list,
+        description="Addresses and networks of the proxies that are believed, such as 10.0.0.5 or 10.1.0.0/16.",
+    )
     lease_seconds: float = Field(15, gt=0, le=300, description="How long a client may serve without hearing from us.")
     max_body_bytes: int = Field(32 * 2**20, gt=0, description="Largest request body taken, in bytes.")
     step_lease_seconds: float = Field(120, gt=0, description="How long a worker holds a pipeline step unrenewed.")
@@ -94,6 +109,34 @@ class Settings(BaseSettings):
         if value is not None and len(value.get_secret_value()) < 32:
             raise ValueError("must have at least 32 characters; make one with: openssl rand -hex 32")
         return value
+
+    @field_validator("proxy_user_header")
+    @classmethod
+    def _is_a_header(cls, value: str | None) -> str | None:
+        if value is not None and (not HEADER.fullmatch(value) or value.lower() in NO_NAMES):
+            raise ValueError("must be the name of a header that your proxy sets itself, such as X-Forwarded-User")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: list[str]) -> list[str]:
+        for each in value:
+            try:
+                network = ipaddress.ip_network(each)
+            except ValueError as wrong:
+                raise ValueError(f"{each!r} is no address and no network: {wrong}") from None
+            if network.prefixlen == 0:
+                raise ValueError(f"{each!r} is every address there is: name those of your proxies only")
+        return value
+
+    @model_validator(mode="after")
+    def _proxy_is_named(self) -> Settings:
+        if self.proxy_user_header is not None and not self.trusted_proxies:
+            raise ValueError(
+                "SLOWWAVE_PROXY_USER_HEADER needs SLOWWAVE_TRUSTED_PROXIES: the addresses from which that header is "
+                "believed; without them anybody could sign on as anybody"
+            )
+        return self
 
     @model_validator(mode="after")
     def _model_is_named(self) -> Settings:

@@ -11,8 +11,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from read_api.app import create_app as read_app
-from read_api.notifier import Notifier
-from read_api.server import StreamServer
+from read_api.server import Streams, StreamServer
 from review_ui.app import create_app as review_app
 from storage.engine import Database
 from storage.settings import Settings
@@ -58,8 +57,13 @@ def make(settings: Settings, database: Database, which: Which = "both") -> ASGIA
 
 
 def serve(settings: Settings, database: Database, which: Which, *, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C. Event streams are ended first, or stopping would wait for them."""
-    app, notifier = _parts(settings, database, which)
+    """Serve until SIGTERM or Ctrl-C."""
+    make_server(settings, database, which, host=host, port=port).run()
+
+
+def make_server(settings: Settings, database: Database, which: Which, *, host: str, port: int) -> StreamServer:
+    """The server of one process. Told to stop, it ends its event streams first, or stopping would wait for them."""
+    app, holders = _parts(settings, database, which)
     config = uvicorn.Config(
         app,
         host=host,
@@ -69,16 +73,20 @@ def serve(settings: Settings, database: Database, which: Which, *, host: str, po
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         lifespan="on",
+        # The peer stays the connection's own: sign-on and login limits read what proxies say themselves, and only from
+        # those that are listed (review_ui.sign_on).
+        proxy_headers=False,
     )
-    server = StreamServer(config, notifier) if notifier is not None else uvicorn.Server(config)
-    server.run()
+    return StreamServer(config, *holders)
 
 
-def _parts(settings: Settings, database: Database, which: Which) -> tuple[ASGIApp, Notifier | None]:
-    review = review_app(settings, database) if which != "read" else None
-    if which == "review":
-        assert review is not None
-        return review, None
-    read = read_app(settings, database)
-    notifier: Notifier = read.state.site.notifier
-    return (read if review is None else Both(review, read)), notifier
+def _parts(settings: Settings, database: Database, which: Which) -> tuple[ASGIApp, list[Streams]]:
+    apps: list[Any] = []
+    holders: list[Streams] = []
+    if which != "read":
+        apps.append(review_app(settings, database))
+        holders.append(apps[-1].state.watcher)
+    if which != "review":
+        apps.append(read_app(settings, database))
+        holders.append(apps[-1].state.site.notifier)
+    return (Both(*apps) if which == "both" else apps[0]), holders

@@ -7,41 +7,53 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Query
 from fastapi.responses import RedirectResponse, Response
+from sqlmodel import Session
 
 from review_ui import links
 from review_ui.access import DecidingViewer, Viewer, ViewerDep
-from review_ui.errors import NotFound, PageRefused
+from review_ui.errors import PageRefused
+from review_ui.gather import gather, only_row
 from review_ui.paging import offset_of
+from review_ui.reserving import reserve_for
 from review_ui.routes.answers import refused
+from review_ui.routes.changes import changes_of
+from review_ui.routes.parts import part_forms_of
 from review_ui.site import Site, SiteDep
-from review_ui.views.candidate import (
-    APPROVE_REASONS,
-    REJECT_REASONS,
-    CandidateView,
-    EvidenceColumn,
-    candidate_view,
-    evidence_view,
-)
+from review_ui.viewed import record_view
+from review_ui.views.candidate import Found, candidate_view
+from review_ui.views.decision import contradicts, offered
+from review_ui.views.evidence import SIZE, EvidenceColumn, evidence_column
+from review_ui.views.packet import content_of
 from review_ui.views.reading import parts_of, reading
+from review_ui.views.reserved import reserved_view
+from review_ui.views.spoken import spoken_of
+from review_ui.words import N_, _
 from storage.bodies import load_bodies
 from storage.ids import keyed_hash
 from storage.queries import pages
-from storage.queries.candidates import conflicts_touching
-from storage.queries.rules import version_of_candidate
+from storage.queries.neighbours import Key, neighbours
+from storage.queries.queue import Asked
+from storage.tables import Candidate, CandidateRevision
 from tasks.promote.errors import DecisionRefused
 from tasks.promote.step import DecisionResult, approve, reject
 
 router = APIRouter()
 PATH = "/candidates/{namespace:path}/{candidate_id}"
-EVIDENCE_SIZE = 4
 SAID = {
-    "approved": "Your approval is recorded. One more reviewer has to approve this hash before agents are served it.",
-    "promoted": "Approved and promoted: agents of this namespace are served it from now on.",
-    "rejected": "Rejected, with your reason. It comes back only if its content changes.",
+    "approved": N_(
+        "Your approval is recorded. One more reviewer has to approve this hash before agents are served it."
+    ),
+    "promoted": N_("Approved and promoted: agents of this namespace are served it from now on."),
+    "rejected": N_("Rejected, with your reason. It comes back only if its content changes."),
+    "edited": N_("Saved. Earlier approvals fell, and another reviewer has to approve your words."),
+    "taken-back": N_("It has the night's text again. Earlier approvals fell."),
+    "asked": N_("It waits for the evidence you asked for. It is back once that came, or on the day you set."),
+    "split": N_("It was split: its parts are in the queue, and it comes back only if none of them stands."),
+    "merged": N_("Merged: the other candidate is closed, and its evidence counts here."),
+    "resumed": N_("The request is taken back: it waits for a decision again."),
 }
-NO_CANDIDATE = "There is no such candidate in the namespaces you review."
 STEPS = {"approve": approve, "reject": reject}
-OPPOSITE_REASONS = {"approve": REJECT_REASONS, "reject": APPROVE_REASONS}
+Page = Annotated[int, Query(ge=1)]
 
 
 @router.get(PATH)
@@ -52,17 +64,32 @@ def show_candidate(
     candidate_id: str,
     part: int = 1,
     seen: str = "",
-    support: Annotated[int, Query(ge=1)] = 1,
-    counter: Annotated[int, Query(ge=1)] = 1,
+    support: Page = 1,
+    counter: Page = 1,
     said: str = "",
 ) -> Response:
     """The packet. A text in several parts is read in order: each part carries the proof that the ones before were
     shown, and the form to approve comes with the last."""
-    view = _load(site, who, namespace, candidate_id)
+    now = site.clock()
+    with site.database.read() as session:
+        found = gather(session, who.namespaces, namespace, candidate_id, now)
+        columns = [
+            _evidence(session, found, "support", support, counter),
+            _evidence(session, found, "counter", counter, support),
+        ]
+        beside = neighbours(session, Asked(now, who.namespaces), found.candidate)
+        changes = changes_of(session, site, found.candidate, found.revision)
+        parts = part_forms_of(session, found.candidate, found.revision)
+    view = candidate_view(found)
     text = reading(view.content, part)
-    if text.part > 1 and not hmac.compare_digest(seen.encode(), _seen(site, who, view, text.part - 1).encode()):
+    if text.part > 1 and not hmac.compare_digest(
+        seen.encode(), _seen(site, who, found.revision, text.part - 1).encode()
+    ):
         return RedirectResponse(view.link, status_code=303)
-    mark = _seen(site, who, view, text.part)
+    record_view(site, who, namespace, f"candidate:{candidate_id}")
+    may_decide = view.is_open and who.reviewer().may_decide(namespace)
+    holder = reserve_for(site, who, namespace, candidate_id) if may_decide else None
+    mark = _seen(site, who, found.revision, text.part)
     return site.page(
         "candidate.html",
         who=who,
@@ -71,15 +98,18 @@ def show_candidate(
         text=text,
         seen=mark,
         next_part=links.with_query(view.link, part=text.part + 1, seen=mark),
-        columns=[
-            _evidence(site, view, "support", "Evidence for it", support, counter),
-            _evidence(site, view, "counter", "Evidence against it", counter, support),
-        ],
-        may_decide=view.is_open and who.reviewer().may_decide(namespace),
-        can_approve=text.is_last and not view.missing,
-        said=SAID.get(said, ""),
-        approve_reasons=APPROVE_REASONS,
-        reject_reasons=REJECT_REASONS,
+        columns=columns,
+        before=_link(beside.before),
+        after=_link(beside.after),
+        may_decide=may_decide,
+        can_approve=text.is_last and not view.missing and not view.is_parked,
+        shows_edit=text.is_last or (changes.edit is not None and bool(changes.edit.too_long)),
+        reserved=reserved_view(holder, who.user_id, view.link, now),
+        changes=changes,
+        parts=parts,
+        said=_(SAID.get(said, "")),
+        approve_reasons=offered("approve"),
+        reject_reasons=offered("reject"),
     )
 
 
@@ -96,14 +126,16 @@ def approve_candidate(
     reason: Annotated[str, Form()] = "",
 ) -> Response:
     """Approve exactly what was shown, once all of it was."""
-    view = _load(site, who, namespace, candidate_id)
-    last = len(parts_of(view.content))
+    _candidate, revision = _load(site, who, namespace, candidate_id)
+    last = len(parts_of(content_of(revision.content, namespace)))
     # a changed content is the decision's to refuse, with its own words
-    if content_hash == view.content_hash and not hmac.compare_digest(
-        seen.encode(), _seen(site, who, view, last).encode()
+    if content_hash == revision.content_hash and not hmac.compare_digest(
+        seen.encode(), _seen(site, who, revision, last).encode()
     ):
-        raise PageRefused("Not all of the text was shown before it was approved.", "Read it to its end, then approve.")
-    return _decide(site, who, view, "approve", content_hash, packet_hash, preset, reason)
+        raise PageRefused(
+            _("Not all of the text was shown before it was approved."), _("Read it to its end, then approve.")
+        )
+    return _decide(site, who, revision, "approve", content_hash, packet_hash, preset, reason)
 
 
 @router.post(PATH + "/reject")
@@ -118,27 +150,34 @@ def reject_candidate(
     reason: Annotated[str, Form()] = "",
 ) -> Response:
     """Reject exactly what was shown."""
-    view = _load(site, who, namespace, candidate_id)
-    return _decide(site, who, view, "reject", content_hash, packet_hash, preset, reason)
+    _candidate, revision = _load(site, who, namespace, candidate_id)
+    return _decide(site, who, revision, "reject", content_hash, packet_hash, preset, reason)
 
 
 def _decide(
     site: Site,
     who: Viewer,
-    view: CandidateView,
+    revision: CandidateRevision,
     verdict: str,
     content_hash: str,
     packet_hash: str,
     preset: str,
     reason: str,
 ) -> Response:
-    if preset in OPPOSITE_REASONS[verdict]:
-        raise PageRefused(f"“{preset}” is no reason to {verdict}.", "Go back and pick a reason that fits.")
+    namespace, candidate_id = revision.namespace, revision.candidate_id
+    link = links.candidate(namespace, candidate_id)
+    if contradicts(verdict, preset):
+        said = (
+            _("“{reason}” is no reason to approve.")
+            if verdict == "approve"
+            else _("“{reason}” is no reason to reject.")
+        )
+        raise PageRefused(said.format(reason=preset), _("Go back and pick a reason that fits."))
     try:
         result: DecisionResult = STEPS[verdict](
             site.database,
-            view.namespace,
-            view.id,
+            namespace,
+            candidate_id,
             content_hash=content_hash,
             packet_hash=packet_hash,
             reviewer=who.reviewer(),
@@ -147,8 +186,8 @@ def _decide(
             secret=site.secret,
         )
     except DecisionRefused as refusal:
-        return refused(site, who, refusal, view.link, "Back to the candidate, as it is now")
-    return RedirectResponse(links.with_query(view.link, said=result.state), status_code=303)
+        return refused(site, who, refusal, link, _("Back to the candidate, as it is now"))
+    return RedirectResponse(links.with_query(link, said=result.state), status_code=303)
 
 
 def full_reason(preset: str, reason: str) -> str:
@@ -158,40 +197,33 @@ def full_reason(preset: str, reason: str) -> str:
     )
 
 
-def _load(site: Site, who: Viewer, namespace: str, candidate_id: str) -> CandidateView:
+def _load(site: Site, who: Viewer, namespace: str, candidate_id: str) -> tuple[Candidate, CandidateRevision]:
     with site.database.read() as session:
-        found = pages.candidate_with_revision(session, who.namespaces, namespace, candidate_id)
-        if found is None:
-            raise NotFound(NO_CANDIDATE, "Go back to the queue.")
-        conflicts = conflicts_touching(session, namespace, [f"candidate:{candidate_id}"], state=None)
-        decisions = pages.decisions_on(session, namespace, [candidate_id])
-        version = version_of_candidate(session, namespace, candidate_id, found[0].content_hash)
-    return candidate_view(*found, conflicts, decisions, version)
+        return only_row(session, who.namespaces, namespace, candidate_id)
 
 
-def _evidence(site: Site, view: CandidateView, stance: str, heading: str, page: int, other_page: int) -> EvidenceColumn:
-    other = "counter" if stance == "support" else "support"
-    offset = offset_of(page, EVIDENCE_SIZE)
-    with site.database.read() as session:
-        total = pages.evidence_counts(session, view.namespace, view.id, view.number).get(stance, 0)
-        rows = pages.evidence_page(session, view.namespace, view.id, view.number, stance, offset, EVIDENCE_SIZE)
-        bodies = load_bodies(session, view.namespace, [episode.id for _, episode in rows])
-
-    def page_link(number: int) -> str:
-        return links.with_query(view.link, **{stance: number, other: other_page}) + f"#{stance}"
-
-    return EvidenceColumn(
-        stance=stance,
-        heading=heading,
+def _evidence(session: Session, found: Found, stance: str, page: int, other_page: int) -> EvidenceColumn:
+    candidate, number = found.candidate, found.revision.number
+    namespace, offset = candidate.namespace, offset_of(page, SIZE)
+    total = pages.evidence_counts(session, namespace, candidate.id, number).get(stance, 0)
+    rows = pages.evidence_page(session, namespace, candidate.id, number, stance, offset, SIZE)
+    return evidence_column(
+        links.candidate(namespace, candidate.id),
+        stance,
+        rows,
+        load_bodies(session, namespace, [episode.id for _row, episode in rows]),
+        spoken_of(found.revision.content.get("predicate") or {}),
         total=total,
-        shown=tuple(evidence_view(evidence, episode, bodies.get(episode.id)) for evidence, episode in rows),
-        first=offset + 1,
-        last=offset + len(rows),
-        previous_link=page_link(page - 1) if page > 1 else "",
-        next_link=page_link(page + 1) if offset + len(rows) < total else "",
+        page=offset // SIZE + 1,
+        other_page=other_page,
     )
 
 
-def _seen(site: Site, who: Viewer, view: CandidateView, part: int) -> str:
+def _link(key: Key | None) -> str:
+    return links.candidate(*key) if key else ""
+
+
+def _seen(site: Site, who: Viewer, shown: CandidateRevision, part: int) -> str:
     """Proof that this session was shown a text up to and including a part."""
-    return keyed_hash(site.secret, "seen", who.session_id, view.id, view.content_hash, str(part), length=32)
+    of = (who.session_id, shown.namespace, shown.candidate_id, shown.content_hash, str(part))
+    return keyed_hash(site.secret, "seen", *of, length=32)

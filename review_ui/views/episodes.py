@@ -1,124 +1,161 @@
-"""An episode's page."""
+"""An episode's page: the record, what it is tied to, and the run itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from review_ui import links
 from review_ui.text import span_words
+from review_ui.views.names import OUTCOMES, TRUSTS, outcome_words, said
 from review_ui.views.packet import Labelled
+from review_ui.views.replay import Replay, replay
+from review_ui.views.ties import (
+    CitedBy,
+    Consumed,
+    Read,
+    Revision,
+    Taint,
+    Ties,
+    cited_by_of,
+    consumed_of,
+    quoted_by,
+    reads_of,
+    revisions_of,
+    taints_of,
+)
 from review_ui.views.trace import StepView, step_text, step_views
-from storage.tables import Candidate, Episode
+from review_ui.words import N_, _
+from storage.tables import Episode
 from tasks.ingest.notes import notes_of
-from tasks.ingest.outcome import source_words
 
-STEPS_A_PAGE = 60
 WHOLE_PART = 40_000
 """Characters of one step shown at once on its own page."""
+NOTES = {
+    "breaks off": N_("breaks off"),
+    "characters replaced": N_("characters replaced"),
+    "earlier readings": N_("earlier readings"),
+    "faults of the format": N_("faults of the format"),
+    "learnt from copies": N_("learnt from copies"),
+    "on its outcome": N_("on its outcome"),
+    "says it read": N_("says it read"),
+    "steps renamed": N_("steps renamed"),
+    "task taken from": N_("task taken from"),
+    "doubt about its task key": N_("doubt about its task key"),
+    "task key taken from": N_("task key taken from"),
+    "times not understood": N_("times not understood"),
+}
+"""The notes that ingest has words for; any other is named as whoever made it did."""
 
 
 @dataclass(frozen=True)
 class EpisodeView:
-    """The page of an episode; ``steps`` is one page of them, or one whole step in parts."""
+    """The page of an episode; ``trace`` is a page of its steps, None where the text was purged."""
 
     namespace: str
     id: str
     link: str
     task: str
     outcome: str
+    outcome_said: str
     outcome_words: str
     trust: str
+    trust_words: str
     purged_at: datetime | None
+    newer_link: str
     stale_revision: bool
-    tainted: bool
+    taints: tuple[Taint, ...]
     facts: tuple[Labelled, ...]
+    place: tuple[Labelled, ...]
+    counts_once: bool
     notes: tuple[Labelled, ...]
     environment: tuple[Labelled, ...]
     started_at: datetime | None
     took: str
     naive: bool
     redactions: tuple[tuple[str, int], ...]
-    steps: tuple[StepView, ...]
-    step_total: int
-    page: int
-    first: int
-    last: int
-    previous_link: str
-    next_link: str
-    reads: tuple[tuple[str, str, str], ...]
-    cited_by: tuple[tuple[str, str, str], ...]
+    redacted: int
+    consumed: Consumed | None
+    reads: tuple[Read, ...]
+    cited_by: tuple[CitedBy, ...]
+    revisions: tuple[Revision, ...]
+    trace: Replay | None
 
 
 def episode_view(
-    episode: Episode,
-    payload: dict[str, Any] | None,
-    *,
-    page: int,
-    step: str,
-    reads: Sequence[tuple[str, int, str]],
-    citing: Sequence[tuple[Candidate, str]],
-    tainted: bool,
+    episode: Episode, payload: dict[str, Any] | None, ties: Ties, *, page: int = 1, step: str = "", only: str = ""
 ) -> EpisodeView:
     """A page of an episode; with ``step``, the page that holds it, and that step marked."""
-    views = step_views(payload or {}, [step] if step else [])
-    pages = max(-(-len(views) // STEPS_A_PAGE), 1)
-    held = next((place // STEPS_A_PAGE + 1 for place, view in enumerate(views) if view.cited), None)
-    page = min(max(held or page, 1), pages)
-    first = (page - 1) * STEPS_A_PAGE
-    shown = views[first : first + STEPS_A_PAGE]
     link = links.episode(episode.namespace, episode.id)
+    cited_by = cited_by_of(episode, ties.citing)
+    trace = replay(link, payload, page=page, step=step, only=only, quoted=quoted_by(cited_by)) if payload else None
+    newer = ties.current if ties.current is not None and ties.current.id != episode.id else None
     return EpisodeView(
         namespace=episode.namespace,
         id=episode.id,
         link=link,
         task=episode.task,
         outcome=episode.outcome,
-        outcome_words=source_words(episode.outcome, episode.outcome_source),
+        outcome_said=said(OUTCOMES, episode.outcome),
+        outcome_words=outcome_words(episode.outcome, episode.outcome_source),
         trust=episode.trust,
+        trust_words=said(TRUSTS, episode.trust),
         purged_at=episode.purged_at,
+        newer_link=links.episode(newer.namespace, newer.id) if newer is not None else "",
         stale_revision=not episode.is_current,
-        tainted=tainted,
+        taints=tuple(taints_of(episode.namespace, ties)),
         facts=tuple(_facts(episode)),
-        notes=tuple(Labelled(name, words) for name, words in notes_of(episode.details)),
+        place=tuple(_place(episode, ties)),
+        counts_once=ties.place is not None,
+        notes=tuple(Labelled(said(NOTES, name), words) for name, words in notes_of(episode.details)),
         environment=tuple(Labelled(name, str(value)) for name, value in sorted(episode.environment.items())),
         started_at=episode.started_at,
         took=_took(episode),
         naive=episode.time_is_naive,
         redactions=tuple(sorted(episode.redactions.items())),
-        steps=tuple(shown),
-        step_total=len(views),
-        page=page,
-        first=first + 1,
-        last=first + len(shown),
-        previous_link=links.with_query(link, page=page - 1) if page > 1 else "",
-        next_link=links.with_query(link, page=page + 1) if page < pages else "",
-        reads=tuple(
-            (links.rule(episode.namespace, rule), f"{rule} version {version}", state) for rule, version, state in reads
-        ),
-        cited_by=tuple((links.candidate(c.namespace, c.id), c.title, stance) for c, stance in citing),
+        redacted=sum(episode.redactions.values()),
+        consumed=consumed_of(*ties.consumed) if ties.consumed is not None else None,
+        reads=tuple(reads_of(episode.namespace, ties)),
+        cited_by=tuple(cited_by),
+        revisions=tuple(revisions_of(episode, ties)),
+        trace=trace,
     )
 
 
 def _facts(episode: Episode) -> list[Labelled]:
-    derived = " (derived from the task)" if episode.task_key_derived else ""
-    file = f"{episode.source_file}, line {episode.source_line}" if episode.source_line else episode.source_file
+    file = episode.source_file
+    if episode.source_line and file:
+        file = _("{file}, line {line}").format(file=file, line=episode.source_line)
     details = episode.details
     told = [
-        ("Outcome from", details.get("outcome_from")),
-        ("Outcome overruled", details.get("outcome_overruled")),
-        ("Task key", f"{episode.task_key}{derived}"),
-        ("Agent", " ".join(part for part in (episode.agent, episode.agent_version) if part)),
-        ("Model", episode.model),
-        ("Session", episode.session_id),
-        ("Retry of", episode.retry_of),
-        ("Reward", None if episode.reward is None else f"{episode.reward:g}"),
-        ("Importer", f"{episode.importer} {episode.importer_version}"),
-        ("Source", file),
-        ("Revision", str(episode.revision)),
-        ("Written by", episode.principal),
+        (_("Outcome from"), details.get("outcome_from")),
+        (_("Outcome overruled"), details.get("outcome_overruled")),
+        (_("Agent"), " ".join(part for part in (episode.agent, episode.agent_version) if part)),
+        (_("Model"), episode.model),
+        (_("Session"), episode.session_id),
+        (_("Retry of"), episode.retry_of),
+        (_("Reward"), None if episode.reward is None else f"{episode.reward:g}"),
+        (_("Importer"), f"{episode.importer} {episode.importer_version}"),
+        (_("Source"), file),
+        (_("Revision"), str(episode.revision)),
+        (_("Written by"), episode.principal),
+    ]
+    return [Labelled(name, str(value)) for name, value in told if value]
+
+
+def _place(episode: Episode, ties: Ties) -> list[Labelled]:
+    """What it is compared with: task, family, cluster, and the group that counts as one."""
+    key = episode.task_key
+    if episode.task_key_derived:
+        stratum = ties.place.stratum if ties.place is not None else None
+        key = _("{task} (derived from the task's words)").format(task=stratum or key)
+    place = ties.place
+    told = [
+        (_("Task"), key),
+        (_("Family"), ties.family or episode.family_id),
+        (_("Cluster"), place.cluster if place is not None else None),
+        (_("Independence group"), place.group if place is not None else None),
     ]
     return [Labelled(name, str(value)) for name, value in told if value]
 

@@ -7,7 +7,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from review_ui.plot import Estimate, Stratum, interval_words
-from review_ui.text import ratio
+from review_ui.text import figure, ratio, span_words
+from review_ui.views.names import CHECKS, said
+from review_ui.views.scope import Labelled, day_words, scope_lines
+from review_ui.words import N_, _
+
+CHECK_WORDS = {"pass": N_("pass"), "warn": N_("look"), "fail": N_("fails"), "n/a": N_("n/a")}
+COSTS = {"model_calls": N_("model calls"), "tokens": N_("tokens"), "seconds": N_("seconds")}
+CONFLICT_WORDS = {
+    "contradiction": N_("contradiction"),
+    "supersession": N_("supersession"),
+    "duplicate": N_("duplicate"),
+    "overlap": N_("overlap"),
+}
+ADJUSTED = {
+    "same": N_("it stays"),
+    "weaker": N_("it is weaker"),
+    "gone": N_("it is gone"),
+    "inseparable": N_("it cannot be told apart from which agent ran"),
+    "one-agent": N_("one agent ran them all"),
+}
+HELD_OUT_WORDS = {
+    "confirmed": N_("confirmed"),
+    "not confirmed": N_("not confirmed"),
+    "not tested": N_("not tested"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,9 +44,19 @@ class Check:
     fix: str
 
     @property
+    def words(self) -> str:
+        """The check's name in the reader's language."""
+        return said(CHECKS, self.name)
+
+    @property
     def badge(self) -> str:
-        """The word on its badge: a check that does not apply has not passed anything."""
+        """The verdict of its badge: a check that does not apply has not passed anything."""
         return "n/a" if self.passed and self.detail.startswith("not applicable") else self.verdict
+
+    @property
+    def badge_words(self) -> str:
+        """The word on its badge."""
+        return _(CHECK_WORDS[self.badge]) if self.badge in CHECK_WORDS else self.badge
 
     @property
     def passed(self) -> bool:
@@ -59,13 +93,22 @@ class HeldOut:
     verdict: str
     words: str
 
+    @property
+    def verdict_words(self) -> str:
+        """The verdict in the reader's language."""
+        return _(HELD_OUT_WORDS[self.verdict])
 
-@dataclass(frozen=True)
-class Labelled:
-    """A name and a value of a definition list."""
-
-    name: str
-    value: str
+    @property
+    def sentence(self) -> str:
+        """The figures of the test as one sentence."""
+        if self.verdict == "not tested":
+            return ""
+        words = (
+            _("On {n} held-out groups: odds ratio {odds}, p = {p} at a level of {alpha}, the same direction.")
+            if self.same_direction
+            else _("On {n} held-out groups: odds ratio {odds}, p = {p} at a level of {alpha}, not the same direction.")
+        )
+        return words.format(n=self.groups, odds=self.words, p=figure(self.p_value), alpha=figure(self.alpha))
 
 
 @dataclass(frozen=True)
@@ -90,23 +133,10 @@ def content_of(content: dict[str, Any], namespace: str) -> Content:
     return Content(
         when_to_use=when_to_use,
         guidance=guidance,
-        scope=tuple(_scope_lines(scope, namespace)),
-        recheck=_date(scope.get("recheck_at")),
+        scope=scope_lines(scope, namespace),
+        recheck=day_words(scope.get("recheck_at")),
         length=len(when_to_use) + sum(map(len, guidance)),
     )
-
-
-def _scope_lines(scope: dict[str, Any], namespace: str) -> list[Labelled]:
-    environment = _dict(scope.get("environment"))
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(environment.items()))
-    agents = ", ".join(str(agent) for agent in _list(scope.get("agents")))
-    return [
-        Labelled("Namespace", str(scope.get("namespace") or namespace)),
-        Labelled("Environment", versions or "any"),
-        Labelled("Agents", agents or "all of the namespace"),
-        Labelled("Valid from", _date(scope.get("valid_from")) or "its approval"),
-        Labelled("Re-check on", _date(scope.get("recheck_at")) or "no date set"),
-    ]
 
 
 def estimate_of(value: dict[str, Any]) -> Estimate | None:
@@ -134,8 +164,10 @@ def effect_of(packet: dict[str, Any]) -> Effect:
         lost_with=lost_with,
         lost_without=max(count(effect.get("failure_total")) - lost_with, 0),
         words=interval_words(found),
-        ratio=ratio(found.odds_ratio) if found else "none",
-        interval=f"95 % {ratio(found.low)} to {ratio(found.high)}" if found else "no estimate",
+        ratio=ratio(found.odds_ratio) if found else _("none"),
+        interval=_("95 % {low} to {high}").format(low=ratio(found.low), high=ratio(found.high))
+        if found
+        else _("no estimate"),
     )
 
 
@@ -182,14 +214,14 @@ def facts_of(packet: dict[str, Any]) -> list[Labelled]:
     """The rest of the packet that a reviewer asks for, where it is there."""
     counts = _dict(packet.get("evidence"))
     told = [
-        ("Independent groups", _count_text(counts.get("independent_groups"))),
-        ("Principals behind them", _count_text(counts.get("principals"))),
-        ("Verification", packet.get("verification_method")),
-        ("Owner", packet.get("owner")),
-        ("Authoritative source", packet.get("authoritative_source")),
-        ("Adjusted for the agent", _adjusted(_dict(packet.get("agent_adjusted")))),
-        ("Cost of drafting", _pairs(_dict(packet.get("cost")))),
-        ("Revoked before", _pairs(_dict(packet.get("revoked_before")))),
+        (_("Verification"), packet.get("verification_method")),
+        (_("Owner"), packet.get("owner")),
+        (_("Authoritative source"), packet.get("authoritative_source")),
+        (_("Independent groups"), _count_text(counts.get("independent_groups"))),
+        (_("Principals behind them"), _count_text(counts.get("principals"))),
+        (_("Adjusted for the agent"), _adjusted(_dict(packet.get("agent_adjusted")))),
+        (_("Cost of drafting"), _cost(_dict(packet.get("cost")))),
+        (_("Revoked before"), _pairs(_dict(packet.get("revoked_before")))),
     ]
     return [Labelled(name, str(value)) for name, value in told if value not in (None, "", [], {})]
 
@@ -206,23 +238,40 @@ def counter_example_of(packet: dict[str, Any]) -> tuple[str, str, str] | None:
 def packet_conflicts_of(packet: dict[str, Any]) -> list[Labelled]:
     """Conflicts as the packet names them: what kind and with what, and why."""
     return [
-        Labelled(f"{row.get('kind', 'conflict')} with {row.get('with', 'another text')}", str(row.get("detail") or ""))
+        Labelled(conflict_title(str(row.get("kind") or ""), str(row.get("with") or "")), str(row.get("detail") or ""))
         for row in _list(packet.get("conflicts"))
         if isinstance(row, dict)
     ]
 
 
+def conflict_title(kind: str, other: str) -> str:
+    """What kind of conflict it is, and with what."""
+    words = _(CONFLICT_WORDS[kind]) if kind in CONFLICT_WORDS else kind or _("conflict")
+    return _("{kind} with {other}").format(kind=words, other=other or _("another text"))
+
+
+def groups_of(packet: dict[str, Any]) -> tuple[int, int, int]:
+    """Independent groups: all that were compared, those that show it, those that speak against it."""
+    counts = _dict(packet.get("evidence"))
+    return count(counts.get("independent_groups")), count(counts.get("support")), count(counts.get("counter"))
+
+
 def _adjusted(value: dict[str, Any]) -> str:
     found = estimate_of(value)
-    return f"odds ratio {interval_words(found)}" if found else str(value.get("why") or value.get("verdict") or "")
+    if found:
+        return _("odds ratio {words}").format(words=interval_words(found))
+    return str(value.get("why") or said(ADJUSTED, str(value.get("verdict") or "")))
+
+
+def _cost(value: dict[str, Any]) -> str:
+    if value and not any(value.get(name) for name in ("model_calls", "tokens")):
+        seconds = _number(value.get("seconds"))
+        return _("no model was asked") + (f", {span_words(seconds)}" if seconds else "")
+    return _pairs(value)
 
 
 def _pairs(value: dict[str, Any]) -> str:
-    return ", ".join(f"{str(key).replace('_', ' ')} {value[key]}" for key in sorted(value))
-
-
-def _date(value: object) -> str:
-    return str(value)[:10] if value else ""
+    return ", ".join(f"{said(COSTS, str(key)).replace('_', ' ')} {value[key]}" for key in sorted(value))
 
 
 def _count_text(value: object) -> str:

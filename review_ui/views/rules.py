@@ -1,4 +1,4 @@
-"""Rules, their versions, who decided and why."""
+"""The list of rules, by their newest version."""
 
 from __future__ import annotations
 
@@ -7,31 +7,51 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from review_ui import links
+from review_ui.paging import Pager
 from review_ui.text import shortened
-from review_ui.views.candidate import DecisionView, decision_view
-from review_ui.views.packet import Content, content_of
-from storage.tables import Decision, Recheck, Rule, RuleVersion
-from tasks.promote.people import Reviewer
-from tasks.revoke.step import Preview
+from review_ui.views.listing import Box, Listing, Nothing, Select, values
+from review_ui.views.names import RECHECKS, TIERS, VERSION_STATES, options, said
+from review_ui.words import _, ngettext
+from storage.tables import Recheck, Rule, RuleVersion
 
-SHOWN = 12
-"""Most items of a kind that a preview lists; the rest is counted."""
-
-MEANS = {
-    "active": "Agents are served this version.",
-    "superseded": "A newer version took its place; nobody is served it.",
-    "quarantined": "Withheld: something it leans on was revoked. It comes back only on evidence of its own.",
-    "revoked": "Withdrawn for good; clients were told.",
-    "expired": "Its time is over; nobody is served it.",
-}
-
-
+PATH = "/rules"
 RECHECK_BADGES = {"stands": "good", "vanished": "bad", "reversed": "bad"}
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a reader filtered by; empty for no filter."""
+
+    namespace: str = ""
+    state: str = ""
+    tier: str = ""
+    due: bool = False
+    words: str = ""
+
+    def query(self) -> dict[str, str]:
+        """The same for an address."""
+        return {
+            "namespace": self.namespace,
+            "state": self.state,
+            "tier": self.tier,
+            "due": self.due_name,
+            "q": self.words,
+        }
+
+    @property
+    def due_name(self) -> str:
+        """How an address says that only what is due is asked for."""
+        return "1" if self.due else ""
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether anything is left out."""
+        return any(self.query().values())
+
+
+@dataclass(frozen=True)
 class RuleRow:
-    """A rule in a list, by its newest version."""
+    """A rule in a list, by its newest version. ``answers`` went out in the last seven days."""
 
     link: str
     title: str
@@ -39,92 +59,19 @@ class RuleRow:
     namespace: str
     version: int
     state: str
+    state_words: str
     tier: str
+    tier_words: str
     promoted_at: datetime
     recheck_at: datetime | None
     recheck_due: bool
+    tested: str
+    tested_badge: str
+    answers: str
 
 
-@dataclass(frozen=True)
-class RecheckView:
-    """What came out when a night last tested a version again."""
-
-    verdict: str
-    badge: str
-    words: str
-    at: datetime
-    run_link: str
-    candidate_link: str
-
-
-def recheck_view(one: Recheck) -> RecheckView:
-    """A recheck as it is told."""
-    return RecheckView(
-        verdict=one.verdict.replace("-", " "),
-        badge=RECHECK_BADGES.get(one.verdict, "dim"),
-        words=one.words,
-        at=one.at,
-        run_link=links.run(one.run_id),
-        candidate_link=links.candidate(one.namespace, one.candidate_id) if one.candidate_id else "",
-    )
-
-
-@dataclass(frozen=True)
-class VersionView:
-    """One version with its decisions and readers."""
-
-    number: int
-    state: str
-    means: str
-    tier: str
-    content: Content
-    content_hash: str
-    promoted_at: datetime
-    promoted_epoch: int
-    state_at: datetime
-    state_epoch: int
-    state_reason: str
-    recheck_at: datetime | None
-    decisions: tuple[DecisionView, ...]
-    served: int
-    sessions: int
-    grants: int
-    descendants: tuple[tuple[str, str], ...]
-    candidate_link: str
-    restore_link: str
-    recheck: RecheckView | None
-
-
-@dataclass(frozen=True)
-class RuleView:
-    """A rule's page; ``versions`` newest first."""
-
-    namespace: str
-    id: str
-    title: str
-    state: str
-    link: str
-    created_at: datetime
-    revoke_link: str
-    versions: tuple[VersionView, ...]
-
-
-@dataclass(frozen=True)
-class BlastRadius:
-    """What a revocation would do, shortened for a page; the counts are whole."""
-
-    versions: tuple[tuple[int, str], ...]
-    descendants: tuple[tuple[str, str], ...]
-    sessions: tuple[str, ...]
-    session_count: int
-    candidates: tuple[tuple[str, str], ...]
-    candidate_count: int
-    episodes: tuple[tuple[str, str], ...]
-    episode_count: int
-
-
-def rule_row(rule: Rule, version: RuleVersion, now: datetime) -> RuleRow:
-    """A row from a rule and its newest version."""
+def rule_row(rule: Rule, version: RuleVersion, last: Recheck | None, answers: int, now: datetime) -> RuleRow:
+    """A row from a rule, its newest version and what came out when that was last tested again."""
     return RuleRow(
         link=links.rule(rule.namespace, rule.id),
         title=shortened(rule.title, 240),
@@ -132,98 +79,63 @@ def rule_row(rule: Rule, version: RuleVersion, now: datetime) -> RuleRow:
         namespace=rule.namespace,
         version=version.version,
         state=version.state,
+        state_words=said(VERSION_STATES, version.state),
         tier=version.tier,
+        tier_words=said(TIERS, version.tier),
         promoted_at=version.promoted_at,
         recheck_at=version.recheck_at,
-        recheck_due=version.state == "active" and version.recheck_at is not None and version.recheck_at <= now,
+        recheck_due=is_due(version, now),
+        tested=said(RECHECKS, last.verdict) if last is not None else _("never"),
+        tested_badge=RECHECK_BADGES.get(last.verdict, "dim") if last is not None else "",
+        answers=f"{answers:,}",
     )
 
 
-def rule_view(
-    rule: Rule,
-    versions: Sequence[RuleVersion],
-    decisions: Sequence[tuple[Decision, str]],
-    exposures: dict[int, tuple[int, int]],
-    grants: dict[int, int],
-    descendants: Sequence[tuple[int, str, int]],
-    rechecks: Mapping[tuple[str, int], Recheck],
-    reviewer: Reviewer,
-) -> RuleView:
-    """The page of a rule."""
-    may_decide = reviewer.may_decide(rule.namespace)
-    return RuleView(
-        namespace=rule.namespace,
-        id=rule.id,
-        title=shortened(rule.title, 240),
-        state=versions[0].state if versions else "unknown",
-        link=links.rule(rule.namespace, rule.id),
-        created_at=rule.created_at,
-        revoke_link=(
-            links.revoke(rule.namespace, rule.id)
-            if may_decide and any(row.state != "revoked" for row in versions)
-            else ""
-        ),
-        versions=tuple(
-            _version(row, decisions, exposures.get(row.version, (0, 0)), grants.get(row.version, 0), descendants,
-                     rechecks.get((row.rule_id, row.version)), may_decide)
-            for row in versions
-        ),
-    )  # fmt: skip
+def is_due(version: RuleVersion, now: datetime) -> bool:
+    """Whether a version that is served is to be tested again."""
+    return version.state == "active" and version.recheck_at is not None and version.recheck_at <= now
 
 
-def _version(
-    row: RuleVersion,
-    decisions: Sequence[tuple[Decision, str]],
-    exposures: tuple[int, int],
-    grants: int,
-    descendants: Sequence[tuple[int, str, int]],
-    recheck: Recheck | None,
-    may_decide: bool,
-) -> VersionView:
-    mine = [
-        decision_view(decision, name)
-        for decision, name in decisions
-        if decision.candidate_id == row.candidate_id and decision.content_hash == row.content_hash
-    ]
-    return VersionView(
-        number=row.version,
-        state=row.state,
-        means=MEANS[row.state],
-        tier=row.tier,
-        content=content_of(row.content, row.namespace),
-        content_hash=row.content_hash,
-        promoted_at=row.promoted_at,
-        promoted_epoch=row.promoted_epoch,
-        state_at=row.state_at,
-        state_epoch=row.state_epoch,
-        state_reason=row.state_reason,
-        recheck_at=row.recheck_at,
-        decisions=tuple(mine),
-        served=exposures[0],
-        sessions=exposures[1],
-        grants=grants,
-        descendants=tuple(
-            (links.rule(row.namespace, other), f"{other} version {number}")
-            for mine_version, other, number in descendants
-            if mine_version == row.version
-        ),
-        candidate_link=links.candidate(row.namespace, row.candidate_id),
-        restore_link=(
-            links.restore(row.namespace, row.rule_id, row.version) if may_decide and row.state == "quarantined" else ""
-        ),
-        recheck=None if recheck is None else recheck_view(recheck),
+def rules_list(asked: Asked, rows: Sequence[RuleRow], pager: Pager, namespaces: Sequence[str], due: int) -> Listing:
+    """The page of the list. ``due`` counts the rules whose re-check is due, whatever is filtered by."""
+    lead = _("What was promoted, by newest version. Agents are served the active ones.")
+    if asked.due:
+        lead = _("Active rules whose date has come, the longest overdue first. The next night tests them again.")
+    due_words = ngettext("{n} rule is due for a re-check", "{n} rules are due for a re-check", due).format(n=due)
+    return Listing(
+        title=_("Re-check due") if asked.due else _("Rules"),
+        lead=lead,
+        path=PATH,
+        row="_rule_row.html",
+        rows=rows,
+        pager=pager,
+        empty=_nothing(asked),
+        filters=_filters(asked, namespaces),
+        crumbs=((PATH, _("Rules")),) if asked.due else (),
+        above="_rules_due.html" if due and not asked.due else "",
+        extra={"due": due_words, "due_link": links.with_query(PATH, namespace=asked.namespace, due="1")},
     )
 
 
-def blast_radius(namespace: str, found: Preview, states: dict[int, str]) -> BlastRadius:
-    """The preview of a revocation. ``states`` are those of the rule's own versions, by number."""
-    return BlastRadius(
-        versions=tuple((number, states.get(number, "")) for _, number in found.versions),
-        descendants=tuple((links.rule(namespace, other), f"{other} version {n}") for other, n in found.descendants),
-        sessions=tuple(found.sessions[:SHOWN]),
-        session_count=len(found.sessions),
-        candidates=tuple((links.candidate(namespace, one), one) for one in found.candidates[:SHOWN]),
-        candidate_count=len(found.candidates),
-        episodes=tuple((links.episode(namespace, one), one) for one in found.episodes[:SHOWN]),
-        episode_count=len(found.episodes),
+def _filters(asked: Asked, namespaces: Sequence[str]) -> tuple[Select | Box, ...]:
+    return (
+        Box("q", _("Words"), asked.words),
+        Select("namespace", _("Namespace"), values(namespaces), asked.namespace, _("all")),
+        Select("state", _("State"), options(VERSION_STATES), asked.state, _("all")),
+        Select("tier", _("Tier"), options(TIERS), asked.tier, _("all")),
+        Select("due", _("Re-check"), [("1", _("due"))], "1" if asked.due else "", _("any")),
     )
+
+
+def _nothing(asked: Asked) -> Nothing:
+    if asked.due:
+        return Nothing(_("No re-check is due"), _("Every active rule's date is still to come."), PATH,
+                       _("Show all rules"))  # fmt: skip
+    if asked.is_filter:
+        return Nothing(_("No rule with this filter"), _("Other filters may show more."), PATH, _("Show all rules"))
+    return Nothing(_("No rules yet"), _("A rule is made when a candidate is approved."), "/queue", _("Go to the queue"))
+
+
+def last_of(found: Mapping[tuple[str, str, int], Recheck], version: RuleVersion) -> Recheck | None:
+    """The last recheck of a version among those found."""
+    return found.get((version.namespace, version.rule_id, version.version))

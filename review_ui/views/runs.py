@@ -1,19 +1,41 @@
-"""Runs: their stages, progress, findings."""
+"""Runs: the list, and the page of one with how far it is, what came of it, and what needs a hand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from review_ui import links
-from review_ui.text import age_words, span_words
+from review_ui.errors import NotFound
+from review_ui.text import span_words
 from review_ui.views.choices import REGIME_WORDS, ChoiceView
+from review_ui.views.compare import Comparison
+from review_ui.views.conflicts import KINDS as CONFLICT_KINDS
 from review_ui.views.findings import SectionView
-from storage.tables import Candidate, Recheck, Run, RunStep
+from review_ui.views.names import RECHECKS, RUN_STATES, said
+from review_ui.views.outcome import (
+    NOTHING_BEHIND,
+    Behind,
+    Budget,
+    Group,
+    Repair,
+    budgets_of,
+    cost_words,
+    groups_of,
+    repair_of,
+)
+from review_ui.views.progress import Standing, standing_of
+from review_ui.views.stages import StageView, Trouble, stages_of, title_of, totals, troubles_of
+from review_ui.words import N_, _, ngettext
+from storage.queries.pages_runs import Progress
+from storage.tables import Recheck, Run, RunStep
 
-STEP_WORDS = {"pending": "waiting", "leased": "working", "done": "done", "parked": "parked"}
+RUN_KINDS = {"night": N_("night"), "repair": N_("repair")}
+NAMED = {"night": N_("Night {key}"), "repair": N_("Repair {key}")}
+ASKERS = {"schedule": N_("the schedule"), "demo": N_("the demo")}
+FIRST_RECHECKS = 20
+BADGES = {"stands": "good", "vanished": "bad", "reversed": "bad"}
 
 
 @dataclass(frozen=True)
@@ -24,190 +46,211 @@ class RunRow:
     namespace: str
     name: str
     state: str
+    state_words: str
     started_at: datetime
+    took_label: str
     took: str
-    done: int
-    total: int
-    problems: int
-    requested_by: str
+    steps: str
+    problems: str
 
 
 @dataclass(frozen=True)
-class ShardView:
-    """A step that needs a look: working, retried or parked."""
+class RecheckView:
+    """A rule that was tested again."""
 
+    link: str
     name: str
-    state_words: str
-    attempts: int
-    error: str
-
-
-@dataclass(frozen=True)
-class StageView:
-    """One stage of a run."""
-
-    name: str
-    state: str
-    state_words: str
-    done: int
-    total: int
-    took: str
-    results: str
-    notable: tuple[ShardView, ...]
+    badge: str
+    verdict: str
+    words: str
 
 
 @dataclass(frozen=True)
 class RunView:
-    """A run's page. ``live`` asks the browser to look again."""
+    """A run's page. ``part``: only what is under way was asked for; ``tells``: there is something new to read out."""
 
     row: RunRow
+    id: str
     live: bool
-    percent: int
-    finished_at: datetime | None
+    part: bool
+    tells: bool
+    says: str
+    standing: Standing
+    steps_words: str
+    events_link: str
+    asked_by: str
     episodes: int
     stages: tuple[StageView, ...]
-    stats: tuple[tuple[str, str], ...]
-    problems: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
+    troubles_words: str
     sections: tuple[SectionView, ...]
+    candidates: tuple[Group, ...]
+    candidates_total: int
     choices: tuple[ChoiceView, ...]
     choices_total: int
     choices_link: str
     regime: str
     left_out: tuple[str, ...]
     cost: str
-    rechecks: tuple[tuple[str, str, str, str], ...]
-    candidates: tuple[tuple[str, str, str], ...]
+    budgets: tuple[Budget, ...]
+    rechecks: tuple[RecheckView, ...]
+    more_rechecks: tuple[RecheckView, ...]
+    conflicts: tuple[tuple[str, int], ...]
+    conflicts_link: str
+    repair: Repair | None
+    others: tuple[tuple[str, str], ...]
+    other: str
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the queries of a run's page brought. ``asker`` is the name of the person who asked for it, if one did."""
+
+    run: Run
+    steps: Sequence[RunStep]
+    episodes: int = 0
+    sections: Sequence[SectionView] = ()
+    choices: Sequence[ChoiceView] = ()
+    choices_total: int = 0
+    rechecks: Sequence[Recheck] = ()
+    behind: Behind = NOTHING_BEHIND
+    conflicts: dict[str, int] | None = None
+    others: Sequence[Run] = ()
+    other: str = ""
+    comparison: Comparison | None = None
+    asker: str = ""
+
+
+def no_such_run() -> NotFound:
+    """The refusal for a run that is not there, or not the viewer's."""
+    return NotFound(_("There is no such run in the namespaces you review."), _("Go back to the list of runs."))
+
+
+def name_of(run: Run) -> str:
+    """A run's name: its kind, its key, and its number where there is more than one."""
+    words = _(NAMED[run.kind]).format(key=run.key)
+    return f"{words} ({run.seq})" if run.seq > 1 else words
 
 
 def run_row(run: Run, counts: dict[str, int], now: datetime) -> RunRow:
     """A row from a run and its step counts by state."""
     ended = run.finished_at or now
+    done, total = counts.get("done", 0) + counts.get("parked", 0), sum(counts.values())
+    problems = len(run.problems) or counts.get("parked", 0)
     return RunRow(
         link=links.run(run.id),
         namespace=run.namespace,
-        name=f"{'Night' if run.kind == 'night' else 'Repair'} {run.key}" + (f" ({run.seq})" if run.seq > 1 else ""),
+        name=name_of(run),
         state=run.state,
+        state_words=said(RUN_STATES, run.state),
         started_at=run.started_at,
+        took_label=_("so far") if run.state == "running" else _("took"),
         took=span_words((ended - run.started_at).total_seconds()),
-        done=counts.get("done", 0) + counts.get("parked", 0),
-        total=sum(counts.values()),
-        problems=len(run.problems) + counts.get("parked", 0) * (not run.problems),
-        requested_by=run.requested_by,
+        steps=_("{done} of {total}").format(done=done, total=total),
+        problems=ngettext("{n} problem", "{n} problems", problems).format(n=problems) if problems else "",
     )
 
 
-def run_view(
-    run: Run,
-    steps: Sequence[RunStep],
-    episodes: int,
-    sections: Sequence[SectionView],
-    choices: Sequence[ChoiceView],
-    choices_total: int,
-    rechecks: Sequence[Recheck],
-    candidates: Sequence[Candidate],
-    now: datetime,
-) -> RunView:
-    """The page of a run."""
-    counts: dict[str, int] = {}
+def run_view(found: Found, now: datetime, *, again: bool = False, told: str = "") -> RunView:
+    """The page of a run. ``again``: a page that is open asks for what changed since it told of stage ``told``."""
+    run, steps = found.run, found.steps
+    by_state: dict[str, int] = {}
+    by_step: dict[tuple[str, str], int] = {}
     for step in steps:
-        counts[step.state] = counts.get(step.state, 0) + 1
-    row = run_row(run, counts, now)
-    stages = list(dict.fromkeys(step.stage for step in steps))
+        by_state[step.state] = by_state.get(step.state, 0) + 1
+        by_step[step.stage, step.state] = by_step.get((step.stage, step.state), 0) + 1
+    standing = standing_of(Progress(run.namespace, run.kind, run.state, by_step))
+    live = run.state == "running"
+    troubles, groups = troubles_of(run, steps), groups_of(run.namespace, steps, found.behind)
+    tested = [_recheck(one) for one in found.rechecks]
     return RunView(
-        row=row,
-        live=run.state == "running",
-        percent=round(100 * row.done / row.total) if row.total else 0,
-        finished_at=run.finished_at,
-        episodes=episodes,
-        stages=tuple(_stage(name, [step for step in steps if step.stage == name], now) for name in stages),
-        stats=tuple((key.replace("_", " "), str(value)) for key, value in sorted(run.stats.items())),
-        problems=tuple(_problem(problem) for problem in run.problems),
-        sections=tuple(sections),
-        choices=tuple(choices),
-        choices_total=choices_total,
+        row=run_row(run, by_state, now),
+        id=run.id,
+        live=live,
+        part=again and live,
+        tells=standing.stage != told if again else live,
+        says=_says(standing),
+        standing=standing,
+        steps_words=_steps_words(standing, run, now),
+        events_link=links.run_events(run.id),
+        asked_by=_("asked for by {who}").format(who=_asker(run.requested_by, found.asker)),
+        episodes=found.episodes,
+        stages=tuple(stages_of(run, steps, now)),
+        troubles=tuple(troubles),
+        troubles_words=ngettext("{n} problem", "{n} problems", len(troubles)).format(n=len(troubles)),
+        sections=tuple(found.sections),
+        candidates=tuple(groups),
+        candidates_total=sum(group.total for group in groups if group.name in ("new", "refreshed", "exemplars")),
+        choices=tuple(found.choices),
+        choices_total=found.choices_total,
         choices_link=links.choices(run.id),
-        regime=REGIME_WORDS.get(_regime(steps), ""),
-        left_out=tuple(_left_out(_totals([step.result for step in steps if step.stage == "contrast"]))),
-        rechecks=tuple(_recheck(one) for one in rechecks),
-        cost=_cost(_totals([step.result for step in steps if step.stage == "draft"])),
-        candidates=tuple((links.candidate(c.namespace, c.id), c.title, c.state) for c in candidates),
+        regime=_(REGIME_WORDS.get(_regime(steps), "")),
+        left_out=tuple(_left_out(totals([step.result for step in steps if step.stage == "contrast"]))),
+        cost=cost_words(steps),
+        budgets=tuple(budgets_of(steps)),
+        rechecks=tuple(tested[:FIRST_RECHECKS]),
+        more_rechecks=tuple(tested[FIRST_RECHECKS:]),
+        conflicts=tuple((said(CONFLICT_KINDS, kind), n) for kind, n in sorted((found.conflicts or {}).items())),
+        conflicts_link=links.with_query("/conflicts", namespace=run.namespace, run=run.id, state="all"),
+        repair=repair_of(run.namespace, run.key, steps) if run.kind == "repair" else None,
+        others=tuple((other.id, _listed(other)) for other in found.others),
+        other=found.other,
+        comparison=found.comparison,
     )
 
 
-def _stage(name: str, steps: Sequence[RunStep], now: datetime) -> StageView:
-    states = [step.state for step in steps]
-    state = next((state for state in ("leased", "parked", "pending") if state in states), "done")
-    if state == "pending" and "done" in states:
-        state = "leased"
-    began = min((step.started_at for step in steps if step.started_at), default=None)
-    ended = max((step.finished_at for step in steps if step.finished_at), default=None)
-    over = state in ("done", "parked") and ended is not None
-    took = span_words(((ended if over and ended else now) - began).total_seconds()) if began else "–"
-    return StageView(
-        name=name,
-        state=state,
-        state_words=STEP_WORDS[state],
-        done=states.count("done"),
-        total=len(states),
-        took=took,
-        results=_results([step.result for step in steps]),
-        notable=tuple(_shard(step, now) for step in steps if step.state == "leased" or step.error)[:20],
-    )
+def _asker(requested_by: str, name: str) -> str:
+    """Who asked for a run: a person, the schedule, whoever ran a command."""
+    if name:
+        return name
+    kind, _colon, who = requested_by.partition(":")
+    if kind == "operator":
+        return _("operator {name}").format(name=who) if who else _("an operator")
+    return said(ASKERS, requested_by)
 
 
-def _shard(step: RunStep, now: datetime) -> ShardView:
-    since = f", since {age_words(step.started_at, now)}" if step.state == "leased" and step.started_at else ""
-    return ShardView(step.shard or "whole stage", STEP_WORDS[step.state] + since, step.attempts, step.error or "")
+def _steps_words(standing: Standing, run: Run, now: datetime) -> str:
+    words = _("{done} of {total} steps known so far, after {time}")
+    if standing.stage:
+        words = _("{stage}: {done} of {total} steps known so far, after {time}")
+    time = span_words((now - run.started_at).total_seconds())
+    return words.format(stage=title_of(standing.stage), done=standing.done, total=standing.total, time=time)
 
 
-def _totals(results: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Counts of all shards added up."""
-    totals: dict[str, float] = {}
-    for result in results:
-        for key, value in result.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                totals[key] = totals.get(key, 0) + value
-    return totals
+def _says(standing: Standing) -> str:
+    """What is read out when it changes: a stage, or the end, and not every step."""
+    if standing.is_over:
+        return _("The run is over: {state}.").format(state=said(RUN_STATES, standing.state))
+    return _("Under way: {stage}.").format(stage=title_of(standing.stage)) if standing.stage else _("Under way.")
 
 
-def _results(results: Sequence[dict[str, Any]]) -> str:
-    """As words: "episodes 420, families 6"."""
-    return ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in _totals(results).items())
+def _listed(run: Run) -> str:
+    return f"{name_of(run)}: {said(RUN_STATES, run.state)}"
 
 
-def _recheck(one: Recheck) -> tuple[str, str, str, str]:
-    """Link, name, verdict and words of a rule tested again."""
-    link, name = links.rule(one.namespace, one.rule_id), f"{one.rule_id} version {one.version}"
-    return link, name, one.verdict.replace("-", " "), one.words
+def _recheck(one: Recheck) -> RecheckView:
+    name = _("{rule} version {version}").format(rule=one.rule_id, version=one.version)
+    badge = BADGES.get(one.verdict, "dim")
+    return RecheckView(links.rule(one.namespace, one.rule_id), name, badge, said(RECHECKS, one.verdict), one.words)
 
 
 def _regime(steps: Sequence[RunStep]) -> str:
     return next((str(step.result["regime"]) for step in steps if step.stage == "draft" and "regime" in step.result), "")
 
 
-def _left_out(totals: dict[str, float]) -> list[str]:
+def _left_out(counted: dict[str, float]) -> list[str]:
     """What did not enter the comparison, and why; nothing where nothing was left out."""
-    said = []
-    if tainted := totals.get("tainted"):
-        said.append(f"{tainted:g} episodes that ran under a rule which was revoked, or descends from one")
-    if capped := totals.get("dropped_by_cap"):
-        said.append(f"{capped:g} runs over what one agent's token may contribute: a third of the independent groups")
-    if same := totals.get("same_as_another"):
-        said.append(f"{same:g} episodes that are one with another as evidence: same session, a retry, or a copy")
-    return said
-
-
-def _cost(totals: dict[str, float]) -> str:
-    """What a model was asked, if any was."""
-    if not totals.get("model_calls") and not any(key.startswith("model_") and value for key, value in totals.items()):
-        return "no model was asked"
-    spent = f"{totals.get('model_calls', 0):g} model calls, {totals.get('model_tokens', 0):,.0f} tokens"
-    took = f", {span_words(totals['model_seconds'])}" if totals.get("model_seconds") else ""
-    dropped = totals.get("citations_dropped")
-    return spent + took + (f"; {dropped:g} citations were in no step, and dropped" if dropped else "")
-
-
-def _problem(problem: dict[str, Any]) -> str:
-    where = " ".join(str(problem[key]) for key in ("stage", "shard") if problem.get(key))
-    what = str(problem.get("error") or problem.get("detail") or problem.get("reason") or problem)
-    return f"{where}: {what}" if where else what
+    tainted, capped, same = (int(counted.get(name, 0)) for name in ("tainted", "dropped_by_cap", "same_as_another"))
+    said_of = (
+        (tainted, ngettext(
+            "{n} episode that ran under a rule which was revoked, or descends from one",
+            "{n} episodes that ran under a rule which was revoked, or descends from one", tainted)),
+        (capped, ngettext(
+            "{n} run over what one agent's token may contribute: a third of the independent groups",
+            "{n} runs over what one agent's token may contribute: a third of the independent groups", capped)),
+        (same, ngettext(
+            "{n} episode that is one with another as evidence: same session, a retry, or a copy",
+            "{n} episodes that are one with another as evidence: same session, a retry, or a copy", same)),
+    )  # fmt: skip
+    return [words.format(n=f"{n:,}") for n, words in said_of if n]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.tables import ApiToken, Candidate, CandidateRevision, Conflict, Decision, Draft
@@ -74,11 +75,16 @@ def revisions_of(session: Session, namespace: str, candidate_id: str) -> Sequenc
 
 
 def authors_of(session: Session, namespace: str, candidate_id: str) -> set[str]:
-    """Whoever wrote or edited any revision: drafters' names and user ids, an author's token resolved to its owner."""
-    statement = select(CandidateRevision.author).where(
-        CandidateRevision.namespace == namespace, CandidateRevision.candidate_id == candidate_id
+    """Whoever wrote or edited any revision: drafters' names and user ids, an author's token resolved to its owner.
+
+    A part of a split has the authors of the whole as well, and whoever split it: its packet names them.
+    """
+    before = col(CandidateRevision.packet)[("part", "authors")]
+    statement = sa.select(col(CandidateRevision.author), before).where(
+        col(CandidateRevision.namespace) == namespace, col(CandidateRevision.candidate_id) == candidate_id
     )
-    authors = set(session.exec(statement.distinct()))
+    rows = [(author, earlier) for author, earlier in session.execute(statement)]
+    authors = {author for author, _ in rows} | {one for _, earlier in rows for one in earlier or ()}
     owners = session.exec(select(ApiToken.user_id).where(col(ApiToken.id).in_(authors)))
     return authors | {owner for owner in owners if owner is not None}
 

@@ -10,7 +10,17 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from storage.queries.pages import within
-from storage.tables import ClusterEpisode, Conflict, Episode, RunEpisode, Statement, User
+from storage.tables import (
+    Candidate,
+    ClusterEpisode,
+    Conflict,
+    Episode,
+    Evidence,
+    RuleVersion,
+    RunEpisode,
+    Statement,
+    User,
+)
 
 MOST_OF_SUBJECT = 2000
 """Newest statements of one subject that are compared: a value that changes by the hour must not cost the night."""
@@ -22,6 +32,14 @@ STATED = (
     "subject", "attribute", "value", "said_at", "previous", "denied", "single", "valid_from", "valid_to", "episode_id",
     "step_id", "number", "session", "trust",
 )  # fmt: skip
+
+
+class Leaning(NamedTuple):
+    """A candidate whose current revision cites an episode, and the rule that was made of it, if one is served."""
+
+    candidate_id: str
+    title: str
+    rule_id: str | None
 
 
 class Stating(NamedTuple):
@@ -65,6 +83,7 @@ def conflicts_page(
     namespace: str | None = None,
     state: str | None = "open",
     kind: str | None = None,
+    run_id: str | None = None,
     offset: int = 0,
     limit: int | None = None,
 ) -> Sequence[tuple[Conflict, str | None]]:
@@ -84,7 +103,7 @@ def conflicts_page(
             col(Conflict.namespace),
             col(Conflict.id),
         )
-        .where(*_shown(namespace, state, kind))
+        .where(*_shown(namespace, state, kind, run_id))
         .offset(offset)
     )
     return list(session.exec(statement.limit(limit) if limit is not None else statement))
@@ -97,18 +116,24 @@ def count_mixed(
     namespace: str | None = None,
     state: str | None = "open",
     kind: str | None = None,
+    run_id: str | None = None,
 ) -> int:
     """How many of the conflicts that the same filters leave are mixed outcomes."""
     statement = select(sa.func.count()).select_from(Conflict).where(within(col(Conflict.namespace), granted))
-    return session.exec(statement.where(_is_mixed(), *_shown(namespace, state, kind))).one()
+    return session.exec(statement.where(_is_mixed(), *_shown(namespace, state, kind, run_id))).one()
 
 
 def _is_mixed() -> sa.ColumnElement[bool]:
     return sa.func.coalesce(col(Conflict.sides)["form"].as_string(), "") == MIXED_OUTCOME
 
 
-def _shown(namespace: str | None, state: str | None, kind: str | None) -> list[sa.ColumnElement[bool]]:
-    wanted = ((col(Conflict.namespace), namespace), (col(Conflict.state), state), (col(Conflict.kind), kind))
+def _shown(
+    namespace: str | None, state: str | None, kind: str | None, run_id: str | None
+) -> list[sa.ColumnElement[bool]]:
+    wanted = (
+        (col(Conflict.namespace), namespace), (col(Conflict.state), state), (col(Conflict.kind), kind),
+        (col(Conflict.run_id), run_id),
+    )  # fmt: skip
     return [column == value for column, value in wanted if value is not None]
 
 
@@ -122,6 +147,43 @@ def conflict_seen(
         .where(within(col(Conflict.namespace), granted), Conflict.namespace == namespace, Conflict.id == conflict_id)
     )
     return session.exec(statement).one_or_none()
+
+
+def tasks_of_episodes(session: Session, namespace: str, episode_ids: Collection[str]) -> dict[str, str]:
+    """What each of these episodes was asked to do; one that is purged, or unknown, is absent."""
+    statement = sa.select(col(Episode.id), col(Episode.task)).where(
+        col(Episode.namespace) == namespace,
+        col(Episode.id).in_(list(episode_ids)),
+        col(Episode.purged_at).is_(None),
+    )
+    return {row.id: row.task for row in session.execute(statement)}
+
+
+def leaning_on_episodes(session: Session, namespace: str, episode_ids: Collection[str]) -> dict[str, list[Leaning]]:
+    """By episode, the open candidates and active rules that cite it as evidence, by title."""
+    current = (
+        (col(Candidate.namespace) == col(Evidence.namespace))
+        & (col(Candidate.id) == col(Evidence.candidate_id))
+        & (col(Candidate.number) == col(Evidence.number))
+    )
+    served = (
+        (col(RuleVersion.namespace) == col(Evidence.namespace))
+        & (col(RuleVersion.candidate_id) == col(Evidence.candidate_id))
+        & (col(RuleVersion.state) == "active")
+    )
+    statement = (
+        sa.select(col(Evidence.episode_id), col(Candidate.id), col(Candidate.title), col(RuleVersion.rule_id))
+        .join(Candidate, current)
+        .outerjoin(RuleVersion, served)
+        .where(col(Evidence.namespace) == namespace, col(Evidence.episode_id).in_(list(episode_ids)))
+        .where(col(Candidate.state).in_(("staged", "approved")) | col(RuleVersion.rule_id).is_not(None))
+        .order_by(col(Candidate.title), col(Candidate.id))
+        .distinct()
+    )
+    found: dict[str, list[Leaning]] = {}
+    for episode_id, candidate_id, title, rule_id in session.execute(statement):
+        found.setdefault(episode_id, []).append(Leaning(candidate_id, title, rule_id))
+    return found
 
 
 def open_of_kind(session: Session, namespace: str, prefix: str) -> Sequence[Conflict]:

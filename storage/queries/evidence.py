@@ -20,6 +20,7 @@ from storage.tables import (
     Inference,
     InferenceObservation,
     Observation,
+    RunEpisode,
 )
 
 BATCH = 500
@@ -35,6 +36,22 @@ def episodes_cited(session: Session, namespace: str, candidate_id: str, number: 
     return set(session.exec(statement.distinct()))
 
 
+def selected_for(session: Session, namespace: str, run_id: str, inference_id: str) -> set[str]:
+    """Why a run took up the episodes that an inference rests on: the reasons that occur."""
+    statement = (
+        select(RunEpisode.why)
+        .join(Observation, col(Observation.episode_id) == col(RunEpisode.episode_id))
+        .join(
+            InferenceObservation,
+            (col(InferenceObservation.namespace) == col(Observation.namespace))
+            & (col(InferenceObservation.observation_id) == col(Observation.id)),
+        )
+        .where(RunEpisode.namespace == namespace, RunEpisode.run_id == run_id, Observation.namespace == namespace)
+        .where(InferenceObservation.namespace == namespace, InferenceObservation.inference_id == inference_id)
+    )
+    return set(session.exec(statement.distinct()))
+
+
 def steps_cited(session: Session, namespace: str, candidate_id: str, number: int, limit: int) -> list[tuple[str, str]]:
     """Some (episode, first cited step) that support one revision; the step is empty where none is cited."""
     statement = select(Evidence.episode_id, Evidence.step_ids).where(
@@ -43,6 +60,19 @@ def steps_cited(session: Session, namespace: str, candidate_id: str, number: int
     )  # fmt: skip
     found = session.exec(statement.order_by(col(Evidence.episode_id)).limit(limit))
     return [(episode_id, steps[0] if steps else "") for episode_id, steps in found]
+
+
+def evidence_of(session: Session, namespace: str, candidate_id: str, number: int) -> list[tuple[Evidence, Episode]]:
+    """Every link of one revision with its episode, in a fixed order."""
+    statement = (
+        select(Evidence, Episode)
+        .join(
+            Episode,
+            (col(Episode.namespace) == col(Evidence.namespace)) & (col(Episode.id) == col(Evidence.episode_id)),
+        )
+        .where(Evidence.namespace == namespace, Evidence.candidate_id == candidate_id, Evidence.number == number)
+    )
+    return list(session.exec(statement.order_by(col(Evidence.episode_id), col(Evidence.id))))
 
 
 def stale_cited(session: Session, namespace: str, candidate_id: str, number: int) -> set[str]:
@@ -100,6 +130,14 @@ def confirmed_inferences(session: Session, namespace: str, run_id: str) -> Seque
         Inference.namespace == namespace, Inference.run_id == run_id, Inference.verdict == "confirmed"
     )
     return session.exec(statement.order_by(col(Inference.predicate_id))).all()
+
+
+def inference_of(session: Session, namespace: str, run_id: str | None, predicate_id: str) -> str | None:
+    """The id of what a run concluded about a claim."""
+    statement = select(Inference.id).where(
+        Inference.namespace == namespace, Inference.run_id == run_id, Inference.predicate_id == predicate_id
+    )
+    return session.exec(statement.order_by(col(Inference.id))).first()
 
 
 def conclusions_of_family(session: Session, namespace: str, run_id: str, family_id: str) -> Sequence[Inference]:

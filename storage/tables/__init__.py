@@ -34,10 +34,11 @@ from storage.tables.runs import (
 )
 
 __all__ = [
-    "Ack", "AckSpan", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision", "ClientSession",
-    "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode", "EpisodeBody",
-    "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat", "Inference",
-    "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace", "Observation",
-    "OutboxEvent", "Recheck", "Reservation", "Rule", "RuleVersion", "Run", "RunEpisode", "RunStep", "Schedule", "SearchMiss",
-    "Statement", "Stratum", "TextVector", "User", "UtcDateTime", "VersionAncestor", "WebSession",
+    "Ack", "AckSpan", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision",
+    "ClientSession", "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode",
+    "EpisodeBody", "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat",
+    "Inference", "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace",
+    "Observation", "OutboxEvent", "Recheck", "Reservation", "Rule", "RuleVersion", "Run", "RunEpisode",
+    "RunStep", "Schedule", "SearchMiss", "Statement", "Stratum", "TextVector", "User", "UtcDateTime",
+    "VersionAncestor", "WebSession",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ class Episode(Row, table=True):
         ),
         sa.Index("ix_episode_namespace_fingerprint", "namespace", "fingerprint"),
         sa.Index("ix_episode_namespace_session", "namespace", "session_id"),
-        sa.Index("ix_episode_namespace_family", "namespace", "family_id"),
+        sa.Index("ix_episode_namespace_family", "namespace", "family_id", "started_at"),
         one_of("outcome", OUTCOMES, "outcome"),
     )
 

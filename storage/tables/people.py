@@ -48,7 +48,7 @@ class ApiToken(Row, table=True):
     label: str = ""
     role: str
     namespaces: list[str] = json_field(list)
-    user_id: str | None = Field(default=None, foreign_key="user_account.id")
+    user_id: str | None = Field(default=None, foreign_key="user_account.id", index=True)
     created_at: datetime = time_field()
     expires_at: datetime | None = time_field(nullable=True)
     revoked_at: datetime | None = time_field(nullable=True)

@@ -12,6 +12,22 @@ from storage.tables.base import Row, episode_fk, json_field, one_of, time_field
 
 CANDIDATE_STATES = ("staged", "approved", "promoted", "rejected", "void")
 TIERS = ("low", "standard", "high")
+NOT_MEASURED = -1
+"""The reach of a candidate for which no night has looked yet."""
+
+OPEN = "state IN ('staged', 'approved')"
+WAITING = f"parked_at IS NULL AND {OPEN}"
+PARKED = f"parked_at IS NOT NULL AND {OPEN}"
+CLOSED = "state IN ('promoted', 'rejected', 'void')"
+FILTERED = ("namespace", "id", "tier", "kind", "failing", "warning")
+COUNTED = ("namespace", "tier", "kind", "failing", "warning", "created_at")
+
+
+def _listed(name: str, where: str, *columns: str) -> sa.Index:
+    """An index that a page of the queue is read from alone, filtered and in order. Queries repeat ``where`` as it is:
+    a database takes a partial index only where it sees the same words."""
+    condition = sa.text(where)
+    return sa.Index(name, *columns, sqlite_where=condition, postgresql_where=condition)
 
 
 def candidate_fk() -> sa.ForeignKeyConstraint:
@@ -33,6 +49,13 @@ class Candidate(Row, table=True):
         one_of("state", CANDIDATE_STATES, "state"),
         one_of("tier", TIERS, "tier"),
         sa.Index("ix_candidate_namespace_state", "namespace", "state", "rank"),
+        _listed("ix_candidate_by_rank", WAITING, "rank", *FILTERED, "created_at"),
+        _listed("ix_candidate_by_age", WAITING, "created_at", *FILTERED),
+        _listed("ix_candidate_by_reach", WAITING, "reach", "rank", *FILTERED, "created_at"),
+        _listed("ix_candidate_by_doubts", WAITING, "failing", "warning", "created_at", *FILTERED[:4]),
+        _listed("ix_candidate_facets", WAITING, *COUNTED),
+        _listed("ix_candidate_parked", PARKED, *COUNTED),
+        _listed("ix_candidate_closed", CLOSED, "state", "updated_at", *FILTERED, "created_at"),
     )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")
@@ -55,7 +78,7 @@ class Candidate(Row, table=True):
     rank: float = 0.0
     failing: int = 0
     warning: int = 0
-    reach: int = 0
+    reach: int = NOT_MEASURED
     why_now: str = ""
     wanted: dict[str, Any] = json_field()
     parked_at: datetime | None = time_field(nullable=True)
@@ -137,6 +160,8 @@ class Conflict(Row, table=True):
     __table_args__ = (
         one_of("state", ("open", "resolved"), "state"),
         sa.Index("ix_conflict_left_ref", "namespace", "left_ref"),
+        sa.Index("ix_conflict_right_ref", "namespace", "right_ref"),
+        _listed("ix_conflict_open", "state = 'open'", "namespace", "left_ref", "right_ref"),
     )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")

@@ -95,7 +95,7 @@ class Exposure(Row, table=True):
     __table_args__ = (
         version_fk(),
         sa.Index("ix_exposure_session", "namespace", "session_id"),
-        sa.Index("ix_exposure_version", "namespace", "rule_id", "version"),
+        sa.Index("ix_exposure_version", "namespace", "rule_id", "version", "at"),
     )
 
     namespace: str = Field(primary_key=True)
@@ -116,7 +116,11 @@ class CacheGrant(Row, table=True):
     """A client instance may answer from its cache with these versions until ``until``: hits are covered by it."""
 
     __tablename__ = "cache_grant"
-    __table_args__ = (version_fk(), sa.Index("ix_cache_grant_instance", "namespace", "client_instance"))
+    __table_args__ = (
+        version_fk(),
+        sa.Index("ix_cache_grant_instance", "namespace", "client_instance", "until"),
+        sa.Index("ix_cache_grant_version", "namespace", "rule_id", "version", "since"),
+    )
 
     namespace: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -167,6 +171,7 @@ class OutboxEvent(Row, table=True):
             sqlite_where=sa.text("relayed_at IS NULL"),
             postgresql_where=sa.text("relayed_at IS NULL"),
         ),
+        sa.Index("ix_outbox_event_created", "created_at", "namespace", "epoch"),
     )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")
@@ -181,6 +186,8 @@ class OutboxEvent(Row, table=True):
 class Ack(Row, table=True):
     """A consumer has applied everything up to ``epoch``."""
 
+    __table_args__ = (sa.Index("ix_ack_epoch", "namespace", "epoch"),)
+
     consumer: str = Field(primary_key=True)
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")
     epoch: int = Field(sa_type=sa.BigInteger)
@@ -192,6 +199,10 @@ class AckSpan(Row, table=True):
     """One step forward of a consumer: with this ack it had applied what came after ``after_epoch``, up to ``epoch``."""
 
     __tablename__ = "ack_span"
+    __table_args__ = (
+        sa.Index("ix_ack_span_epoch", "namespace", "epoch", "after_epoch"),
+        sa.Index("ix_ack_span_at", "namespace", "at"),
+    )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")
     consumer: str = Field(primary_key=True)
@@ -215,7 +226,14 @@ class AuditEntry(Row, table=True):
     """One act: append-only, hash-chained. Text enters as keyed digests only."""
 
     __tablename__ = "audit_entry"
-    __table_args__ = (sa.Index("ix_audit_entry_target", "namespace", "target"),)
+    # Along time, so that a search reads no more than it shows; with the target, which is searched for parts of it.
+    __table_args__ = (
+        sa.Index("ix_audit_entry_at", "at", "seq", "target", "namespace"),
+        sa.Index("ix_audit_entry_namespace", "namespace", "at", "seq", "target"),
+        sa.Index("ix_audit_entry_actor", "actor", "at", "seq"),
+        sa.Index("ix_audit_entry_action", "action", "at", "seq"),
+        sa.Index("ix_audit_entry_target", "target", "at", "seq"),
+    )
 
     seq: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
     at: datetime = time_field()

@@ -28,6 +28,13 @@ class Range:
         low_ok = self.low is None or other.high is None or self.low <= other.high
         return low_ok and (other.low is None or self.high is None or other.low <= self.high)
 
+    def covers(self, other: Range) -> bool:
+        """Whether every version of the other lies in this one."""
+        if self.exact is not None or other.exact is not None:
+            return self.exact == other.exact or self == Range()
+        low_ok = self.low is None or (other.low is not None and other.low >= self.low)
+        return low_ok and (self.high is None or (other.high is not None and other.high <= self.high))
+
     @property
     def _open(self) -> bool:
         return self.exact is not None or (self.low is None and self.high is None)
@@ -90,5 +97,8 @@ def _agents(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 def _instant(value: Any, absent: float) -> float:
     if not value:
         return absent
-    at = datetime.fromisoformat(str(value))
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:  # no time that anybody can read bounds nothing
+        return absent
     return (at.replace(tzinfo=UTC) if at.tzinfo is None else at).timestamp()

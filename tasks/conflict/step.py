@@ -16,6 +16,7 @@ from storage.queries import candidates as candidate_queries
 from storage.queries import conflicts as queries
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
+from storage.queries.parts import still_taken
 from storage.tables import CandidateRevision, Conflict, Draft, RuleVersion
 from tasks.conflict import sides
 from tasks.conflict.counter import Against, tasks_against
@@ -23,6 +24,7 @@ from tasks.conflict.judge import Judge
 from tasks.conflict.pairs import find
 from tasks.conflict.raw.step import look_at_episodes
 from tasks.context import StepContext
+from tasks.stage.kept_step import texts_kept
 
 Row = dict[str, Any]
 
@@ -37,7 +39,7 @@ def run(database: Database, claim: StepClaim, context: StepContext, judge: Judge
         judge: whom to ask about texts that are alike and claim nothing a machine could compare; nobody if absent.
     """
     with database.read() as session:
-        drafts = list(candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
+        drafts = texts_kept(session, candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
         drafted = {draft.candidate_id for draft in drafts}
         others = _others(session, claim.namespace, drafted)
         closed = _closed(session, claim.namespace, drafted, others)
@@ -45,6 +47,38 @@ def run(database: Database, claim: StepClaim, context: StepContext, judge: Judge
     _save(database, claim, context, drafts, rows)
     kinds = Counter(row["kind"] for found in rows.values() for row in found)
     return {"conflicts": dict(kinds), **look_at_episodes(database, claim, context)}
+
+
+def conflicts_of(database: Database, text: Draft) -> list[Row]:
+    """What a text that waits for review, such as one that a person just edited, conflicts with now. Reads only."""
+    with database.read() as session:
+        others = _others(session, text.namespace, {text.candidate_id})
+        closed = _closed(session, text.namespace, {text.candidate_id}, others)
+    return _conflicts(database, text.namespace, [text], others, closed, None)[text.id]
+
+
+def conflicts_beside(
+    session: Session,
+    namespace: str,
+    ref: str,
+    content: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+    cited: Sequence[sides.Cited],
+    *,
+    but: set[str],
+) -> list[Row]:
+    """What a text that no night drafted conflicts with among what waits and what is served; a part of a split is one.
+
+    Args:
+        but: candidates that are no other side, since it is of them or beside them.
+    """
+    others = _others(session, namespace, but)
+    found = find([sides.as_claim(ref, content)], [sides.as_claim(other, row.content) for other, row in others.items()])
+    own = [sides.claim_row(namespace, hit) for hit in found[ref]]
+    known = queries.conflicts_by_ids(session, namespace, [row["id"] for row in own])
+    shown = {row["with"]: _side_of(session, others[row["with"]]) for row in own}
+    shown[ref] = sides.text_side(content, evidence, cited)
+    return [_row(row, ref, shown, known.get(row["id"])) for row in own]
 
 
 def _others(session: Session, namespace: str, drafted: set[str]) -> dict[str, CandidateRevision | RuleVersion]:
@@ -58,10 +92,12 @@ def _others(session: Session, namespace: str, drafted: set[str]) -> dict[str, Ca
 def _closed(
     session: Session, namespace: str, drafted: set[str], others: Mapping[str, CandidateRevision | RuleVersion]
 ) -> set[str]:
-    """Drafts of tonight that are nobody's other side: rejected, or served, and then the rule is that side."""
+    """Drafts of tonight that are nobody's other side: rejected; split or merged, and then what took their place is that
+    side; or served, and then the rule is."""
     states = candidate_queries.candidates_by_ids(session, namespace, drafted)
     served = {row.candidate_id for row in others.values() if isinstance(row, RuleVersion)}
-    return {f"candidate:{one}" for one, row in states.items() if row.state == "rejected" or one in served}
+    aside = served | still_taken(session, namespace, drafted)
+    return {f"candidate:{one}" for one, row in states.items() if row.state == "rejected" or one in aside}
 
 
 def _conflicts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
@@ -124,6 +124,28 @@ def analyse(sample: Sample, question: Question) -> Analysis:
     sides = {identity[f]: -1 if screen.seen.excess[f] < 0 else 1 for f in by_feature}
     tests = int((screen.seen.variance > 0).sum())
     return Analysis(tests, findings, {identity[f]: tested for f, tested in by_feature.items()}, sides)
+
+
+def weigh_one(sample: Sample, question: Question, predicate: Predicate, held: HeldOut | None, tests: int) -> Finding:
+    """One claim with a direction over these units, as a finding of theirs. Nothing is looked for and no alpha spent.
+
+    Args:
+        sample: with the claim's column alone.
+        held: how it was confirmed, if it was.
+        tests: how many such claims there were to choose from; its q is Bonferroni's over them.
+    """
+    screen = _screen(sample)
+    effect, strata = _effect(screen, 0), _strata(screen, 0)
+    effect = replace(effect, q_value=min(1.0, effect.p_value * tests))
+    adjusted = Adjusted("not-asked", 0)
+    if effect.strata:
+        adjusted = adjust(sample, 0, _log_odds(screen, 0), AGENT_P, crew=Crew.of(sample), fully=True)
+    confirmed = held is not None and _verdict(True, held, adjusted) == "confirmed"
+    verdict: Verdict = "confirmed" if confirmed else "unconfirmed"
+    likely = shrunk(float(screen.seen.excess[0]), float(screen.seen.variance[0]))
+    wanted = None if confirmed else needs(effect, strata, likely)
+    opposite = exceptions(strata, -1 if predicate.direction == "avoid" else 1)
+    return _assemble(screen, question, 0, predicate, effect, held, strata, opposite, adjusted, verdict, wanted, [])
 
 
 def _tested(sample: Sample, question: Question) -> list[Bools] | None:

@@ -8,6 +8,7 @@ while it is only a feature; a finding gives it one (``do`` or ``avoid``).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -106,6 +107,18 @@ def from_canonical(value: dict[str, Any]) -> Predicate:
 def predicate_id(namespace: str, family: str, predicate: Predicate) -> str:
     """The identity of a finding: the same from night to night."""
     return content_hash([namespace, family, predicate.canonical(family)], length=16)
+
+
+def stored_id(namespace: str, stored: Mapping[str, Any]) -> str:
+    """The identity of a stored claim; a part, which claims it ``within`` a narrower scope only, has one of its own.
+
+    Raises:
+        PredicateInvalid: as ``from_canonical``.
+    """
+    family = str(stored.get("family"))
+    claim = from_canonical(dict(stored)).canonical(family)
+    within = {"within": stored["within"]} if stored.get("within") else {}
+    return content_hash([namespace, family, claim | within], 16)
 
 
 def agent_call(name: str) -> str:

@@ -48,6 +48,13 @@ class Sample:
         """The same units with other features."""
         return Sample(columns, self.success, self.stratum, self.strata, self.groups, self.agents, self.fresh)
 
+    def only(self, units: Bools) -> Sample:
+        """Some of the units; strata keep their numbers."""
+        rows = np.flatnonzero(units).tolist()
+        columns = Columns(self.columns.predicates, self.columns.values[units], self.columns.mask[units])
+        groups, agents = ([of[row] for row in rows] for of in (self.groups, self.agents))
+        return Sample(columns, self.success[units], self.stratum[units], self.strata, groups, agents, self.fresh[units])
+
     def shuffled(self, random: np.random.Generator) -> Sample:
         """Outcomes shuffled within strata: the null of every test here, for simulations."""
         order = np.lexsort((random.random(len(self.success)), self.stratum))

@@ -23,6 +23,8 @@ from tasks.cluster.kin_step import load_promoted
 from tasks.context import StepContext
 from tasks.draft.exemplars import Shown, Source, content, exemplar_id, medoid, packet, shown
 from tasks.ingest.redact import Redactor
+from tasks.stage import columns
+from tasks.stage.reach_step import sessions_reached
 from tasks.stage.settle import packet_hash
 from tasks.verify.evidence import read_body
 
@@ -115,6 +117,8 @@ def _stage(
 ) -> bool:
     """Put it before the reviewers, in one transaction; False if somebody did already."""
     identity, text, told = exemplar_id(claim.namespace, episode.id), content(chosen, source), packet(chosen, source)
+    with database.read() as session:
+        reach = sessions_reached(session, claim.namespace, choice.family_id, text["scope"], context.now).count
     with database.write() as session:
         guard(session, claim)
         if candidate_queries.candidate_by_id(session, claim.namespace, identity, lock=True) is not None:
@@ -123,7 +127,7 @@ def _stage(
             namespace=claim.namespace, id=identity, kind="exemplar", tier=told["tier"], tier_why=told["tier_why"],
             content_hash=content_hash(text), packet_hash=packet_hash(told), title=text["when_to_use"],
             predicate_id=identity, family_id=choice.family_id, cluster_id=choice.cluster_id, run_id=claim.run_id,
-            created_at=context.now, updated_at=context.now,
+            created_at=context.now, updated_at=context.now, reach=reach, **columns.queue_columns(told, [columns.NEW]),
         )  # fmt: skip
         session.add(candidate)
         session.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from tasks.draft.actions import marked
 from tasks.draft.ask_step import Asked
 from tasks.draft.choose_step import Night
 from tasks.draft.drafter import Brief, Cited, Drafter
+from tasks.draft.model.budget import LIMITS
 from tasks.draft.model_step import word_draft
 from tasks.draft.statistical import StatisticalDrafter
 
@@ -27,7 +29,7 @@ def run(database: Database, claim: Claim, context: StepContext, drafter: Drafter
 
     The figures of a draft are the statistics'; where a model may write, the words may be its. Under the regime
     ``episodic`` nothing is drafted. Returns ``findings``, ``drafts``, ``drafter``, ``regime``, the night's clusters by
-    action and mode, what the model was asked, and ``problems``.
+    action and mode, what the model was asked and what was ``allowed`` of it, and ``problems``.
     """
     writer = drafter or StatisticalDrafter()
     night = choose_step.run(database, claim, context)
@@ -39,7 +41,11 @@ def run(database: Database, claim: Claim, context: StepContext, drafter: Drafter
         drafts = [_draft(database, claim, context, writer, finding, night) for finding in findings]
     _save(database, claim, context, drafts, asked)
     counts = {"findings": len(findings), "drafts": len(drafts), **night.counts(), **asked.counts}
-    return {**counts, "drafter": writer.name, "regime": night.regime, "problems": asked.problems}
+    allowed = asdict(context.settings.drafting.under(night.policy))
+    return {
+        **counts, "drafter": writer.name, "regime": night.regime, "problems": asked.problems,
+        "allowed": {name: allowed[name] for name in LIMITS},
+    }  # fmt: skip
 
 
 def _draft(

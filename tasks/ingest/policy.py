@@ -24,11 +24,14 @@ KNOWN = {
     "drafter": "who words what was confirmed: statistical, or model where one is set up",
     **evidence_policy.KEYS,
     "model_budget": "what one night may spend on a model: whole numbers under calls, tokens and seconds",
+    "audit_views": "whether whoever reads an episode or a candidate on the page is written to the audit log; "
+    "false by default",
 }
 COUNTS_FROM = (
-    "redact_patterns and trust count for what is taken in from now on, holdout_fraction at once, "
+    "redact_patterns and trust count for what is taken in from now on, holdout_fraction and audit_views at once, "
     "all others from the next night on"
 )
+FLAGS = ("approve_forced", "audit_views")
 LONGEST_OWNER = 200
 MOST_EXEMPLARS = 100
 
@@ -70,6 +73,7 @@ def read_policy(value: Any) -> dict[str, Any]:
     _check_owner(value.get("owner"))
     _check_patterns(value.get("redact_patterns"))
     _check_nights(value)
+    _check_flags(value)
     try:
         check_policy(value)
         evidence_policy.check_policy(value)
@@ -83,13 +87,17 @@ def read_policy(value: Any) -> dict[str, Any]:
 
 
 def _check_nights(policy: dict[str, Any]) -> None:
-    regime, exemplars, forced = (policy.get(key) for key in ("regime", "exemplars", "approve_forced"))
+    regime, exemplars = policy.get("regime"), policy.get("exemplars")
     if regime not in (None, *REGIMES):
         raise BadPolicy(f"regime must be one of {', '.join(REGIMES)}")
     if exemplars is not None and (type(exemplars) is not int or not 0 <= exemplars <= MOST_EXEMPLARS):
         raise BadPolicy(f"exemplars must be a whole number from 0 to {MOST_EXEMPLARS}")
-    if forced not in (None, True, False) or type(forced) is int:
-        raise BadPolicy("approve_forced must be true or false")
+
+
+def _check_flags(policy: dict[str, Any]) -> None:
+    for key in FLAGS:
+        if policy.get(key) is not None and not isinstance(policy[key], bool):
+            raise BadPolicy(f"{key} must be true or false")
 
 
 def _check_owner(owner: Any) -> None:

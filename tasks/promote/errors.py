@@ -59,6 +59,24 @@ class EvidenceStale(PacketIncomplete):
     status = 409
 
 
+class TextRefused(DecisionRefused):
+    """The text or its scope cannot be taken as it was written; put right what is named and send it again."""
+
+    status = 422
+
+
+class NothingChanged(DecisionRefused):
+    """It is word for word what stands there already; change something, or leave it as it is."""
+
+    status = 422
+
+
+class WantedRefused(DecisionRefused):
+    """The request for evidence cannot be taken as it was written; put right what is named and send it again."""
+
+    status = 422
+
+
 class Quarantined(DecisionRefused):
     """What was to be approved or restored leans on a version that is revoked or quarantined."""
 

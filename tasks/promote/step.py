@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from storage import audit, outbox
+from storage import audit, outbox, reservations
 from storage.candidates import move_candidate, void_decisions
 from storage.conflicts import resolve_conflicts
 from storage.engine import Database
@@ -42,6 +42,7 @@ from tasks.recheck.proposal import RETIRING
 from tasks.revoke.step import withdraw
 from tasks.stage.refresh import void_reason
 from tasks.stage.snapshot import snapshot
+from tasks.stage.wanted import wanted_of
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,11 @@ def approve(
     reason: str,
     now: datetime,
     secret: bytes,
+    only_tier: str | None = None,
 ) -> DecisionResult:
     """Approve exactly the content that was shown; promote it when the tier's quorum is complete.
 
+    ``only_tier`` refuses a candidate of another tier by then: an approval in bulk holds for the low one alone.
     ``packet_hash`` is that of the packet the reviewer saw (the current one if absent). More support since then voids
     nothing. The same approval again is a success without a second effect.
 
@@ -95,7 +98,17 @@ def approve(
         NamespaceUnknown: if the namespace has no row.
     """
     return _decide(
-        "approve", database, namespace, candidate_id, content_hash, packet_hash, reviewer, reason, now, secret
+        "approve",
+        database,
+        namespace,
+        candidate_id,
+        content_hash,
+        packet_hash,
+        reviewer,
+        reason,
+        now,
+        secret,
+        only_tier,
     )
 
 
@@ -171,12 +184,17 @@ def _decide(
     reason: str,
     now: datetime,
     secret: bytes,
+    only_tier: str | None = None,
 ) -> DecisionResult:
     check_person(reviewer, namespace)
     reason = check_reason(reason)
     with database.write() as session:
         epoch = outbox.lock_namespace(session, namespace) + 1
         candidate = _load(session, namespace, candidate_id)
+        if only_tier is not None and candidate.tier != only_tier:
+            raise WrongState(
+                f"candidate {candidate_id} is of the {candidate.tier} tier: read it and decide on it by itself"
+            )
         shown = _shown(session, candidate, content_hash, packet_hash)
         standing = _standing(session, candidate)
         lineage: set[VersionKey] = set()
@@ -188,6 +206,7 @@ def _decide(
         state = state_after(verdict, standing, reviewer.user_id)
         if not move_candidate(session, candidate, state, now):
             raise HashMismatch(f"candidate {candidate_id} changed while it was being decided; reload it and read again")
+        reservations.let_go(session, namespace, candidate_id, reviewer.user_id)
         version: RuleVersion | None = None
         changes: list[dict[str, Any]] = []
         if state == "promoted" and candidate.kind in RETIRING:
@@ -243,6 +262,11 @@ def _standing(session: Session, candidate: Candidate) -> Standing:
 def _check_approvable(session: Session, candidate: Candidate) -> set[VersionKey]:
     """The versions that a promotion would descend from, if the packet is whole and none of them is withdrawn."""
     namespace = candidate.namespace
+    if (wanted := wanted_of(candidate.wanted)) is not None and candidate.parked_at is not None:
+        raise WrongState(
+            f"candidate {candidate.id} waits for evidence that was asked for: {wanted.what()}; it can be approved once "
+            "that arrived or the request was taken back, and rejected now"
+        )
     revision = _current(session, candidate)
     missing = missing_parts(revision.content, revision.packet)
     if missing:
@@ -253,6 +277,7 @@ def _check_approvable(session: Session, candidate: Candidate) -> set[VersionKey]
             f"candidate {candidate.id} cites {len(stale)} episodes that were revised or purged since; the next night "
             "drafts it again from what is there now"
         )
+    _check_not_revoked(session, candidate)
     lineage = lineage_of_candidate(session, namespace, candidate.id, candidate.number)
     withdrawn = [v for v in rule_queries.versions_by_keys(session, namespace, lineage) if v.state in WITHDRAWN]
     if withdrawn:
@@ -261,6 +286,21 @@ def _check_approvable(session: Session, candidate: Candidate) -> set[VersionKey]
             f"the evidence behind candidate {candidate.id} was made under {named}; wait for the next night"
         )
     return lineage
+
+
+def _check_not_revoked(session: Session, candidate: Candidate) -> None:
+    """A new version of a rule does not bring back what was revoked while it waited: a night says whether it may."""
+    if candidate.replaces_rule_id is None or candidate.kind in RETIRING:
+        return
+    replaced = rule_queries.version(
+        session, candidate.namespace, candidate.replaces_rule_id, candidate.replaces_version or 0
+    )
+    rule = rule_queries.rule_by_predicate(session, candidate.namespace, candidate.predicate_id)
+    if replaced is not None and replaced.state == "revoked" and rule is not None and rule.id == replaced.rule_id:
+        raise Quarantined(
+            f"rule {rule.id}, of which candidate {candidate.id} is a new version, was revoked since; wait for the next "
+            "night, which asks whether runs made after that confirm it"
+        )
 
 
 def _promote(

@@ -145,8 +145,8 @@ def _test(compared: Compared, fresh: Bools, standing: Standing) -> dict[str, Any
     if not tables.informative.any():
         return {"spent": False}
     side = -1 if compared.predicate.direction == "avoid" else 1
-    law, observed = _law(tables, side)
-    half = _tilted(law, standing.promised / 2)
+    law, observed = law_toward(tables, side)
+    half = tilted(law, standing.promised / 2)
     alpha = standing.alpha
     fails = np.cumsum(half) <= alpha
     power = float(law[fails].sum())
@@ -163,14 +163,14 @@ def _test(compared: Compared, fresh: Bools, standing: Standing) -> dict[str, Any
     }  # fmt: skip
 
 
-def _law(tables: Tables, side: int) -> tuple[Floats, int]:
+def law_toward(tables: Tables, side: int) -> tuple[Floats, int]:
     """Law of the sum without an effect, from what speaks most against the claim up; and where the observed one is."""
     law, least, observed = exact_law(tables)
     at = observed - least
     return (law, at) if side > 0 else (law[::-1], len(law) - 1 - at)
 
 
-def _tilted(law: Floats, log_odds: float) -> Floats:
+def tilted(law: Floats, log_odds: float) -> Floats:
     """The law under an odds ratio."""
     with np.errstate(divide="ignore"):
         logs = np.log(law) + log_odds * np.arange(len(law))

@@ -19,9 +19,12 @@ from tasks.draft.statistical import expected_gain
 from tasks.recheck import proposal
 from tasks.recheck.judge import Judged
 from tasks.recheck.proposal import AUTHOR, Active, Shown, candidate_id
+from tasks.stage.columns import queue_columns, reasons
+from tasks.stage.reach_step import sessions_reached
 from tasks.stage.refresh import Known, Plan, plan
 from tasks.stage.settle import packet_hash
 from tasks.stage.snapshot import snapshot
+from tasks.stage.step import known_of
 
 TIER_WHY = "it takes a rule away, as any revocation does, and has the agent do nothing more than before"
 STANDS_AGAIN = "tonight's recheck finds that the rule stands"
@@ -43,16 +46,23 @@ def propose(
     content = proposal.content(rule, claim.namespace, kind, proposal.due(rule.content, context.now.date()))
     packet = proposal.packet(rule, judged, shown, TIER_WHY)
     hashes = content_hash(content), packet_hash(packet)
+    family = (rule.content.get("predicate") or {}).get("family")
+    with database.read() as session:
+        reach = sessions_reached(session, claim.namespace, family, rule.content.get("scope") or {}, context.now).count
     with database.write() as session:
         guard(session, claim)
         identity = candidate_id(claim.namespace, rule.key[0])
         candidate = candidate_queries.candidate_by_id(session, claim.namespace, identity, lock=True)
         if candidate is not None and candidate.run_id == claim.run_id:
             return True
-        decided = _plan(session, candidate, hashes, packet)
+        known = known_of(session, candidate)
+        decided = _plan(session, candidate, known, hashes, packet)
         if not decided.writes:
             return False
         columns = _columns(claim, rule, kind, hashes, packet)
+        before, after = known.snapshot if known else None, snapshot(hashes[0], packet)
+        why = reasons(packet, decided.kind, before, after, withdraws=True)
+        columns |= queue_columns(packet, why) | {"reach": reach}
         if candidate is None:
             candidate = Candidate(
                 namespace=claim.namespace, id=identity, created_at=context.now, updated_at=context.now, number=1,
@@ -84,16 +94,12 @@ def withdraw_proposal(database: Database, claim: Claim, context: StepContext, ru
         return True
 
 
-def _plan(session: Session, candidate: Candidate | None, hashes: tuple[str, str], packet: dict[str, Any]) -> Plan:
+def _plan(
+    session: Session, candidate: Candidate | None, known: Known | None, hashes: tuple[str, str], packet: dict[str, Any]
+) -> Plan:
     new = snapshot(hashes[0], packet)
     if candidate is None:
         return plan(None, new, hashes[1])
-    revision = candidate_queries.revision(session, candidate.namespace, candidate.id, candidate.number)
-    known = Known(
-        candidate.state,
-        snapshot(candidate.content_hash, revision.packet if revision else {}),
-        candidate.packet_hash,
-    )
     refused = candidate_queries.rejected_hashes(session, candidate.namespace, [candidate.id])
     return plan(known, new, hashes[1], rejected=(candidate.id, hashes[0]) in refused)
 

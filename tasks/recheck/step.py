@@ -34,7 +34,7 @@ from tasks.recheck.judge import GONE, Judged, Standing, judge, promised_effect
 from tasks.recheck.proposal import Active, Shown, candidate_id, kind_of
 from tasks.recheck.propose_step import propose, withdraw_proposal
 from tasks.stage import retire
-from tasks.verify.coverage import outside
+from tasks.verify.coverage import belongs, outside
 from tasks.verify.support import Compared, compare
 from tasks.verify.weigh_step import FamilyEvidence, compared_retries, load_evidence
 
@@ -166,11 +166,13 @@ def _look_at_retries(database: Database, claim: Claim, context: StepContext, due
 
 
 def _in_scope(found: FamilyEvidence, due: _Due) -> tuple[list[int], dict[str, int]]:
-    """Rows within the rule's scope; and why how many fresh ones are not."""
-    scope = due.rule.content.get("scope") or {}
+    """Rows within the rule's scope; and why how many fresh ones are not, those of another part of a split apart."""
+    scope, claimed = due.rule.content.get("scope") or {}, due.rule.content.get("predicate") or {}
     inside: list[int] = []
     left_out: Counter[str] = Counter()
     for row, run in enumerate(found.runs):
+        if not belongs(claimed, found.environments[row], run.agent):
+            continue
         why = outside(scope, found.environments[row], run.agent)
         if not why:
             inside.append(row)

@@ -51,16 +51,25 @@ def void_reason(old: Snapshot, new: Snapshot) -> str | None:
 
 
 def plan(
-    known: Known | None, new: Snapshot, packet_hash: str, *, rejected: bool = False, revoked: bool = False
+    known: Known | None,
+    new: Snapshot,
+    packet_hash: str,
+    *,
+    rejected: bool = False,
+    revoked: bool = False,
+    taken: bool | None = None,
 ) -> Plan:
     """Decide on a draft, given the candidate it would become.
 
     Args:
         rejected: whether a rejection of exactly this content stands.
         revoked: whether the rule made of it was revoked, and runs since then confirm the finding by themselves.
+        taken: whether what took its place (it was split, or merged) still stands; None where nothing ever did.
     """
     if known is None:
         return Plan("create", "staged")
+    if taken and known.state == "void":
+        return Plan("closed", "void")
     same_content = new.content_hash == known.snapshot.content_hash
     if rejected and not same_content:
         return (
@@ -73,7 +82,8 @@ def plan(
     if known.state in {"promoted", "rejected"}:
         return Plan("closed", known.state)
     if known.state == "void":
-        return Plan("unchanged", "void") if packet_hash == known.packet_hash else Plan("reopen", "staged")
+        is_same = packet_hash == known.packet_hash and taken is None
+        return Plan("unchanged", "void") if is_same else Plan("reopen", "staged")
     if packet_hash == known.packet_hash:
         return Plan("unchanged", known.state)
     why = void_reason(known.snapshot, new)

@@ -38,13 +38,20 @@ def settled(
 def packet_hash(packet: Mapping[str, Any]) -> str:
     """Hash of the evidence snapshot: what a reviewer weighs, less the figures that depend on the rest of the night."""
     effect = {name: value for name, value in (packet.get("effect") or {}).items() if name != "q_value"}
-    checks = [(check["name"], check["verdict"]) for check in packet.get("checks") or []]
+    # A failed check that the policy lets pass says so: with another policy the same evidence can be approved, or not.
+    checks = [
+        (check["name"], check["verdict"], *(["passes"] if check.get("blocks") is False else []))
+        for check in packet.get("checks") or []
+    ]
     conflicts = [
         {name: value for name, value in conflict.items() if name != "sides"}
         for conflict in packet.get("conflicts") or []
     ]
     forced = [packet["forced"]] if packet.get("forced") else []
-    return content_hash([effect, checks, *(packet.get(name) for name in HASHED), conflicts, *forced])
+    edited = packet.get("edited") or {}
+    written = [edited["from"], (edited.get("newer") or {}).get("hash")] if edited else []
+    merged = [[one.get("id"), one.get("content_hash")] for one in packet.get("merged") or []]
+    return content_hash([effect, checks, *(packet.get(name) for name in HASHED), conflicts, *forced, *written, *merged])
 
 
 def _undated(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from storage.ledger import Claim, guard
 from storage.queries import candidates as candidate_queries
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
-from storage.queries.runs import steps_of_run
+from storage.queries.parts import still_taken
 from storage.tables import Candidate, CandidateRevision, Draft, Evidence, Inference, Namespace
 from tasks.context import StepContext
 from tasks.draft import exemplar_step
@@ -25,7 +25,13 @@ from tasks.draft.actions import regime_of
 from tasks.draft.drafter import candidate_id
 from tasks.draft.statistical import expected_gain
 from tasks.draft.wording import title
-from tasks.stage import retire
+from tasks.stage import columns, retire
+from tasks.stage.edit import title_of
+from tasks.stage.kept_step import kept
+from tasks.stage.merge_step import brought_rows, merges_kept
+from tasks.stage.park_step import look_for_arrivals
+from tasks.stage.parts_step import families_compared, is_part, refresh_parts
+from tasks.stage.reach_step import Reaches, measure_waiting
 from tasks.stage.refresh import Known, Plan, plan
 from tasks.stage.settle import packet_hash, settled
 from tasks.stage.snapshot import snapshot
@@ -46,25 +52,43 @@ class _Ready:
     replaces: tuple[str, int] | None
     is_other_rule: bool
     rank: float
+    reach: int
+    selected: tuple[str, ...]
+    """Why the night took up the runs that are its evidence."""
 
 
 def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any]:
     """Stage the run's drafts, best first. Run again, it changes nothing twice.
 
     Returns ``candidates`` (staged or refreshed tonight), counts by what was done, ``held_back`` by a check, ``retires``
-    (other rules that these would put aside), ``problems`` where that is so much that a person has to look first, and
-    ``voided``: candidates whose finding tonight's comparison no longer confirms.
+    (other rules that these would put aside), ``problems`` where that is so much that a person has to look first,
+    ``voided``: candidates whose finding tonight's comparison no longer confirms, and ``told``: the ids behind what
+    left no revision (``unchanged``, ``closed``, ``over_cap``) and behind ``voided``. ``asked_for``: candidates that are
+    back since the evidence that somebody wanted ``arrived``, or is ``missing`` on its last day. ``parts`` of split
+    candidates are weighed again on the runs in their scope.
     """
     with database.read() as session:
         drafts = list(candidate_queries.drafts_of(session, claim.namespace, claim.run_id))
+    drafts = kept(database, drafts, context.now, context.settings)
+    drafts = merges_kept(database, drafts)
     fit = [draft for draft in drafts if not is_held(draft)]
-    ready = sorted((_ready(database, claim, context, draft) for draft in fit), key=lambda r: (-r.rank, r.draft.id))
+    parts = refresh_parts(database, claim, context)
+    reaches = Reaches(claim.namespace, context.now)
+    ready = sorted(
+        (_ready(database, claim, context, draft, reaches) for draft in fit), key=lambda r: (-r.rank, r.draft.id)
+    )
     ready, retires, problems = _within_limit(database, claim, ready)
     done: Counter[str] = Counter()
+    told: defaultdict[str, list[str]] = defaultdict(list)
     for one in ready:
-        done[_stage(database, claim, context, one, full=done["create"] >= context.settings.max_candidates)] += 1
+        kind = _stage(database, claim, context, one, full=done["create"] >= context.settings.max_candidates)
+        done[kind] += 1
+        if kind in ("unchanged", "closed", "over-cap"):
+            told[kind.replace("-", "_")].append(one.draft.candidate_id)
     voided = _void_unconfirmed(database, claim, context, _confirmed(database, claim, fit))
     exemplars = exemplar_step.run(database, claim, context)
+    measure_waiting(database, claim, context)
+    asked_for = look_for_arrivals(database, claim, context)
     with database.read() as session:
         created, refreshed = revisions_by_run(session, claim.namespace, claim.run_id)
     return {
@@ -75,10 +99,13 @@ def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any
         "closed": done["closed"],
         "over_cap": done["over-cap"],
         "held_back": len(drafts) - len(fit),
-        "voided": voided,
+        "voided": len(voided) + len(parts["voided"]),
+        "told": {**told, "voided": [*voided, *parts["voided"]]},
+        "parts": {kind: len(ids) for kind, ids in parts.items()},
         "retires": retires,
         "problems": problems,
         "exemplars": exemplars,
+        "asked_for": asked_for,
     }
 
 
@@ -87,7 +114,7 @@ def is_held(draft: Draft) -> bool:
     return any(check["verdict"] == "fail" and check["name"] in HOLDS for check in draft.checks)
 
 
-def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft) -> _Ready:
+def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft, reaches: Reaches) -> _Ready:
     namespace = claim.namespace
     with database.read() as session:
         candidate = candidate_queries.candidate_by_id(session, namespace, draft.candidate_id)
@@ -95,6 +122,8 @@ def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft)
         inference = session.get_one(Inference, (namespace, draft.inference_id))
         rule = rule_queries.rule_by_predicate(session, namespace, inference.predicate_id)
         versions = rule_queries.versions_of(session, namespace, rule.id) if rule else []
+        reach = reaches.of(session, inference.family_id, draft.content.get("scope") or {})
+        selected = evidence_queries.selected_for(session, namespace, claim.run_id, draft.inference_id)
     waiting = candidate is None or candidate.state not in ("promoted", "rejected")
     content = settled(draft.content, (row.content for row in earlier), context.now.date(), waiting=waiting)
     active = next(((row.rule_id, row.version) for row in versions if row.state == "active"), None)
@@ -107,6 +136,8 @@ def _ready(database: Database, claim: Claim, context: StepContext, draft: Draft)
         replaces=active or _superseded_by(draft),
         is_other_rule=active is None,
         rank=expected_gain(draft.packet),
+        reach=reach,
+        selected=tuple(selected),
     )
 
 
@@ -153,34 +184,43 @@ def _stage(database: Database, claim: Claim, context: StepContext, ready: _Ready
     with database.write() as session:
         guard(session, claim)
         candidate = candidate_queries.candidate_by_id(session, claim.namespace, ready.draft.candidate_id, lock=True)
-        decided = _plan(session, candidate, ready)
+        known = known_of(session, candidate)
+        decided = _plan(session, candidate, known, ready)
         if _made_tonight(session, candidate, claim):
             return "create" if candidate is not None and candidate.number == 1 else "refresh"
         if not decided.writes:
             return decided.kind
         if decided.kind == "create" and full:
             return "over-cap"
+        values = _columns(claim, ready, decided, known)
         if candidate is None:
-            candidate = _create(session, claim, context, ready)
+            candidate = _create(session, claim, context, ready, values)
         else:
-            _refresh(session, claim, context, candidate, ready, decided)
+            _refresh(session, claim, context, candidate, values, decided)
         _add_revision(session, claim, context, candidate, ready)
         detail = {"run": claim.run_id, "number": candidate.number, "content_hash": ready.content_hash}
         _record(session, context, f"candidate.{decided.kind}", claim.namespace, candidate.id, detail)
         return decided.kind
 
 
-def _plan(session: Session, candidate: Candidate | None, ready: _Ready) -> Plan:
+def known_of(session: Session, candidate: Candidate | None) -> Known | None:
+    """What a candidate is before a night touches it."""
+    if candidate is None:
+        return None
+    revision = candidate_queries.revision(session, candidate.namespace, candidate.id, candidate.number)
+    packet = revision.packet if revision else {}
+    return Known(candidate.state, snapshot(candidate.content_hash, packet), candidate.packet_hash)
+
+
+def _plan(session: Session, candidate: Candidate | None, known: Known | None, ready: _Ready) -> Plan:
     new = snapshot(ready.content_hash, ready.draft.packet)
     if candidate is None:
         return plan(None, new, ready.packet_hash)
-    revision = candidate_queries.revision(session, candidate.namespace, candidate.id, candidate.number)
-    packet = revision.packet if revision else {}
-    known = Known(candidate.state, snapshot(candidate.content_hash, packet), candidate.packet_hash)
     refused = candidate_queries.rejected_hashes(session, candidate.namespace, [candidate.id])
     rejected = (candidate.id, ready.content_hash) in refused
     revoked = ready.draft.packet.get("revoked_before") is not None
-    return plan(known, new, ready.packet_hash, rejected=rejected, revoked=revoked)
+    taken = bool(still_taken(session, candidate.namespace, [candidate.id])) if candidate.taken_by else None
+    return plan(known, new, ready.packet_hash, rejected=rejected, revoked=revoked, taken=taken)
 
 
 def _made_tonight(session: Session, candidate: Candidate | None, claim: Claim) -> bool:
@@ -190,7 +230,7 @@ def _made_tonight(session: Session, candidate: Candidate | None, claim: Claim) -
     return revision is not None and revision.run_id == claim.run_id
 
 
-def _create(session: Session, claim: Claim, context: StepContext, ready: _Ready) -> Candidate:
+def _create(session: Session, claim: Claim, context: StepContext, ready: _Ready, values: dict[str, Any]) -> Candidate:
     candidate = Candidate(
         namespace=claim.namespace,
         id=ready.draft.candidate_id,
@@ -198,7 +238,7 @@ def _create(session: Session, claim: Claim, context: StepContext, ready: _Ready)
         created_at=context.now,
         updated_at=context.now,
         number=1,
-        **_columns(claim, ready),
+        **values,
     )
     session.add(candidate)
     session.flush()
@@ -206,24 +246,27 @@ def _create(session: Session, claim: Claim, context: StepContext, ready: _Ready)
 
 
 def _refresh(
-    session: Session, claim: Claim, context: StepContext, candidate: Candidate, ready: _Ready, decided: Plan
+    session: Session, claim: Claim, context: StepContext, candidate: Candidate, values: dict[str, Any], decided: Plan
 ) -> None:
-    columns = _columns(claim, ready) | {"number": candidate.number + 1}
-    if not move_candidate(session, candidate, decided.state, context.now, extra=columns):
+    extra = values | {"number": candidate.number + 1}
+    if not move_candidate(session, candidate, decided.state, context.now, extra=extra):
         raise RuntimeError(f"candidate {candidate.id} moved while its row was locked: the store is not as it should be")
     if decided.voids:
         void_decisions(session, claim.namespace, candidate.id, why=decided.voids, now=context.now, verdict="approve")
 
 
-def _columns(claim: Claim, ready: _Ready) -> dict[str, Any]:
+def _columns(claim: Claim, ready: _Ready, decided: Plan, known: Known | None) -> dict[str, Any]:
     packet, predicate = ready.draft.packet, ready.content["predicate"]
+    edited = packet.get("edited")
+    before, after = known.snapshot if known else None, snapshot(ready.content_hash, packet)
+    why = columns.reasons(packet, decided.kind, before, after, selected=ready.selected)
     rule_id, version = ready.replaces or (None, None)
     return {
         "tier": packet["tier"],
         "tier_why": packet["tier_why"],
         "content_hash": ready.content_hash,
         "packet_hash": ready.packet_hash,
-        "title": title(predicate, mixed=bool(packet.get("exceptions"))),
+        "title": title_of(ready.content) if edited else title(predicate, mixed=bool(packet.get("exceptions"))),
         "predicate_id": ready.inference.predicate_id,
         "family_id": ready.inference.family_id,
         "cluster_id": ready.draft.cluster_id,
@@ -232,6 +275,9 @@ def _columns(claim: Claim, ready: _Ready) -> dict[str, Any]:
         "replaces_version": version,
         "revoked_before": packet.get("revoked_before") is not None,
         "rank": ready.rank,
+        "reach": ready.reach,
+        "taken_by": [],
+        **columns.queue_columns(packet, why),
     }
 
 
@@ -246,7 +292,7 @@ def _add_revision(session: Session, claim: Claim, context: StepContext, candidat
         content_hash=ready.content_hash,
         packet=draft.packet,
         packet_hash=ready.packet_hash,
-        author=draft.drafter,
+        author=(draft.packet.get("edited") or {}).get("by") or draft.drafter,
         drafter=draft.drafter,
         mode=draft.mode,
         inputs=draft.inputs,
@@ -269,6 +315,7 @@ def _add_revision(session: Session, claim: Claim, context: StepContext, candidat
         )
         for link, observation, episode in observed
     ]
+    evidence += brought_rows(session, candidate, draft.packet, evidence)
     add_revision(session, revision, evidence)
     note_conflicts(session, claim.namespace, f"candidate:{candidate.id}", draft.conflicts, claim.run_id, context.now)
 
@@ -283,17 +330,15 @@ def _confirmed(database: Database, claim: Claim, fit: list[Draft]) -> set[str]:
     return drafted | {candidate_id(claim.namespace, inference.predicate) for inference in found}
 
 
-def _void_unconfirmed(database: Database, claim: Claim, context: StepContext, confirmed: set[str]) -> int:
+def _void_unconfirmed(database: Database, claim: Claim, context: StepContext, confirmed: set[str]) -> list[str]:
     """Withdraw waiting candidates of the families that were compared tonight without confirming them again."""
     with database.read() as session:
-        compared = {
-            step.shard
-            for step in steps_of_run(session, claim.run_id)
-            if step.stage == "contrast" and step.state == "done"
-        }
+        compared = families_compared(session, claim.run_id)
         waiting = candidate_queries.candidates_in(session, claim.namespace)
-    lost = [row for row in waiting if row.kind == "rule" and row.family_id in compared and row.id not in confirmed]
-    return sum(_void(database, claim, context, candidate.id) for candidate in lost)
+        lost = [row for row in waiting if row.kind == "rule" and row.family_id in compared and row.id not in confirmed]
+        texts = candidate_queries.current_revisions(session, claim.namespace, [row.id for row in lost])
+    lost = [row for row in lost if row.id not in texts or not is_part(texts[row.id])]
+    return [candidate.id for candidate in lost if _void(database, claim, context, candidate.id)]
 
 
 def _void(database: Database, claim: Claim, context: StepContext, candidate_id: str) -> bool:

@@ -25,6 +25,27 @@ def strayed(
     return outside(scope, facts.environment, agent)
 
 
+def belongs(claimed: Mapping[str, Any], environment: Mapping[str, str], agent: str) -> bool:
+    """Whether a run is one of those that a claim was split down to; always, where it is whole.
+
+    Strict, unlike a scope: a run that does not say which side it is of is of neither.
+
+    Args:
+        claimed: a stored predicate. Each of its ``within`` names ``agents`` or ``agents_but``, or a ``component`` with
+            ``versions``, and all of them must hold.
+    """
+    return all(_is_side(one, environment, agent) for one in claimed.get("within") or ())
+
+
+def _is_side(one: Mapping[str, Any], environment: Mapping[str, str], agent: str) -> bool:
+    if "agents" in one:
+        return agent in one["agents"]
+    if "agents_but" in one:
+        return bool(agent) and agent not in one["agents_but"]
+    given, versions = environment.get(str(one["component"])), str(one["versions"])
+    return given is not None and (given == versions or parse_range(versions).overlaps(parse_range(given)))
+
+
 def outside(scope: Mapping[str, Any], environment: Mapping[str, str], agent: str) -> str:
     """Why a run is out of a scope; empty where it is in it. A component that the run does not name fits."""
     agents = scope.get("agents") or ()

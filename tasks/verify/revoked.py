@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tasks.cluster.kin import VersionKey, Worded, reworded
 from tasks.contrast.predicate import Predicate, PredicateInvalid, from_canonical
-from tasks.verify.check import Check, Subject
+from tasks.verify.check import Check, RevokedBefore, Subject
 
 Nearness = Literal["same", "reworded", "akin"]
 
@@ -71,6 +71,13 @@ def brought_back(draft: Claimed, revoked: Iterable[Revoked], kin: Collection[Ver
 def name_kin(checks: Sequence[Check], subject: Subject) -> list[Check]:
     """The checks, with the one on revocations saying that a rule in other words was meant, or that one is akin."""
     return [_named(check, subject) if check.name == "revoked-before" else check for check in checks]
+
+
+def revoked_row(before: RevokedBefore | None) -> dict[str, Any] | None:
+    """A revocation of the same claim as packets keep it."""
+    if before is None:
+        return None
+    return {"rule": before.rule_id, "version": before.version, "at": before.at, "reason": before.reason}
 
 
 def _named(check: Check, subject: Subject) -> Check:

@@ -6,7 +6,7 @@ The one way evidence is weighed after it was found: repairs, checks of what was 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from tasks.contrast.recoveries import is_everywhere
 from tasks.contrast.recoveries.step import Retries, retries_of
 from tasks.contrast.table import VERSION, FactsTable, joined
 from tasks.contrast.units import Run, Units
+from tasks.verify.coverage import belongs
 from tasks.verify.support import NOTHING, Compared, Remaining, remaining, weigh
 
 
@@ -42,6 +43,22 @@ class FamilyEvidence:
         kin = kin_of(claim, self.promoted, lines)
         return {episode_id for episode_id, keys in self.reads.items() if not kin.isdisjoint(keys)}
 
+    def of(self, predicate: Mapping[str, Any]) -> FamilyEvidence:
+        """What of it a stored claim speaks of: all, or the runs that it was split down to."""
+        if not predicate.get("within"):
+            return self
+        places = enumerate(zip(self.runs, self.environments, strict=True))
+        return self.only([row for row, (run, versions) in places if belongs(predicate, versions, run.agent)])
+
+    def only(self, rows: Sequence[int]) -> FamilyEvidence:
+        """Some of the runs."""
+        return replace(
+            self,
+            runs=[self.runs[row] for row in rows],
+            table=self.table.take(rows),
+            environments=[self.environments[row] for row in rows],
+        )
+
 
 def weigh_again(
     database: Database,
@@ -59,7 +76,7 @@ def weigh_again(
         retries = retries_of(database, namespace, from_canonical(dict(predicate)), settings, since=since)
         return NOTHING if retries is None else remaining(compared_retries(retries))
     claim = from_canonical(dict(predicate))
-    found = load_evidence(database, namespace, str(predicate.get("family")), settings, since=since)
+    found = load_evidence(database, namespace, str(predicate.get("family")), settings, since=since).of(predicate)
     salt = f"fold\x00{namespace}"
     return weigh(found.runs, found.table, claim, salt=salt, echoes=found.echoes_of(claim))
 

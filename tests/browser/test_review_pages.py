@@ -102,6 +102,46 @@ def test_text_stands_out_in_both_colour_schemes(browser: Browser, site: Site, sc
             assert page.evaluate(FAINT, LEAST_CONTRAST) == [], url
 
 
+def candidate_of(site: Site) -> str:
+    """The address of a candidate with more evidence on both sides than a page shows."""
+    waiting = site.home.json("queue", "--namespace", NAMESPACE)
+    found = next(row["id"] for row in waiting if min(row["evidence"]["support"], row["evidence"]["counter"]) > 4)
+    return f"{site.url}/candidates/{NAMESPACE}/{found}"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_cited_steps_are_in_view_without_javascript(browser: Browser, site: Site, width: int) -> None:
+    with opened(browser, java_script_enabled=False, viewport={"width": width, "height": 900}) as page:
+        log_in(page, site.url, site.name, site.secret)
+        page.goto(candidate_of(site))
+        regions = page.locator(".excerpt").all()
+        assert len(regions) > 4
+        for region in regions:
+            box, cited = region.bounding_box(), region.locator(".cited .step-head").first.bounding_box()
+            assert box is not None
+            assert cited is not None
+            assert box["y"] <= cited["y"], "not above what is shown of the region"
+            assert cited["y"] + cited["height"] <= box["y"] + box["height"], "nor below it"
+
+
+def test_one_column_of_evidence_is_turned_and_the_rest_of_the_page_stays(page: Page, site: Site) -> None:
+    log_in(page, site.url, site.name, site.secret)
+    page.goto(candidate_of(site))
+    page.get_by_label("In your own words").fill("half a reason")
+    page.locator("#support-next").scroll_into_view_if_needed()
+    before = page.locator("#counter").inner_html()
+    page.locator("#support-next").click()
+    expect(page.locator("#support-pager")).to_contain_text("5 to 8 of")
+    expect(page.get_by_label("In your own words")).to_have_value("half a reason")
+    expect(page.locator("#support-next")).to_be_focused()
+    assert "support=2" in page.url
+    assert page.locator("#counter article").count() == before.count("<article")
+    page.locator("#counter-next").click()
+    expect(page.locator("#counter-pager")).to_contain_text("5 to 8 of")
+    assert "support=2" in page.url, "the other column keeps its place"
+    assert "counter=2" in page.url
+
+
 def test_a_decision_can_be_made_by_keyboard_alone(browser: Browser, site: Site) -> None:
     entry = site.home.json("queue", "--namespace", "demo/travel")[0]
     with opened(browser) as page:

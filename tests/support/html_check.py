@@ -12,7 +12,7 @@ KNOWN = VOID | SVG_EMPTY | {
     "p", "section", "article", "aside", "h1", "h2", "h3", "h4", "ol", "ul", "li", "dl", "dt", "dd", "label", "select",
     "optgroup", "option", "textarea", "fieldset", "legend", "details", "summary", "code", "pre", "time", "table",
     "thead", "tbody", "tr", "th", "td", "progress", "svg", "g", "text", "desc", "script", "noscript", "dialog", "kbd",
-    "ins", "del", "figure", "figcaption", "caption", "small", "em", "tspan",
+    "ins", "del", "mark", "figure", "figcaption", "caption", "small", "em", "tspan",
 }  # fmt: skip
 BLOCKS = {"div", "p", "ul", "ol", "dl", "details", "section", "table", "form", "h1", "h2", "h3", "pre", "article"}
 INTERACTIVE = {"a", "button", "input", "select", "textarea", "details", "label"}

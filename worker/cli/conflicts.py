@@ -121,6 +121,8 @@ def resolve(
 ) -> None:
     """Record which side of a conflict stands, and why. It promotes and revokes nothing.
 
+    Runs that did the same and ended differently (mixed-outcome) can only be noted: --keep both.
+
     Examples:
       export SLOWWAVE_TOKEN=sw_…
       slowwave conflicts resolve ID --keep right --reason "the move is done"

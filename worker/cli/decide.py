@@ -84,7 +84,7 @@ def _decide(
         who = person(store)
         result = step(
             store.database,
-            _namespace_of_candidate(store, candidate, namespace),
+            namespace_of_candidate(store, candidate, namespace),
             candidate,
             content_hash=content_hash,
             packet_hash=packet_hash,
@@ -111,7 +111,13 @@ def _tell(result: DecisionResult, who: Reviewer) -> None:
         say(f"candidate {result.candidate_id} is {result.state}{more}")
 
 
-def _namespace_of_candidate(store: Store, candidate: str, namespace: str | None) -> str:
+def namespace_of_candidate(store: Store, candidate: str, namespace: str | None) -> str:
+    """The namespace that a candidate is in.
+
+    Raises:
+        CandidateGone: if there is no such candidate.
+        CommandFailed: if several namespaces have one of this id, and none is named.
+    """
     with store.database.read() as session:
         rows = find.candidates_named(session, candidate, namespace)
     if not rows:

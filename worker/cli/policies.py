@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from storage.ids import canonical_json, keyed_hash
 from storage.namespaces import parse_namespace
 from storage.queries import episodes as queries
 from tasks.ingest.policy import COUNTS_FROM, KNOWN, BadPolicy, parse_policy, read_policy
+from tasks.verify.dry_run_step import try_policy
 from worker.cli.output import USAGE, CommandFailed, JsonFlag, NamespaceOption, print_json, print_table, say
 from worker.cli.store import Store, known_namespace, open_store, operator
 
@@ -25,6 +27,17 @@ KEYS = "\n\n".join(
     ["[bold]Keys[/bold]", *(f"{key}: {escape(words)}." for key, words in KNOWN.items()), f"{COUNTS_FROM}."]
 )
 """What ends the help of whatever writes a policy."""
+
+SINCE_WORDS = {
+    "intake": "for what is taken in from now on",
+    "at-once": "at once",
+    "next-night": "from the next night on",
+}
+BECOMES = {
+    "approvable": "could be approved",
+    "blocked": "could no longer be approved",
+    "blocked-otherwise": "stays blocked, for another reason",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -35,6 +48,7 @@ def register(app: typer.Typer) -> None:
     group.command("show")(show)
     group.command("set", epilog=KEYS)(set_)
     group.command("put", epilog=KEYS)(put)
+    group.command("dry-run")(dry_run)
     app.add_typer(group, name="policy")
 
 
@@ -86,6 +100,31 @@ def set_(
     say(f"The policy of {namespace} is set: {_names(policy)}.{_gone(removed)}")
 
 
+def dry_run(
+    file: Annotated[str, typer.Argument(help="The whole policy as JSON or TOML; - reads standard input.")],
+    namespace: NamespaceOption,
+    json: JsonFlag = False,
+) -> None:
+    """Say what a policy would do to the candidates that wait, if it were set. Nothing is changed.
+
+    Example:
+      slowwave policy dry-run policy.toml --namespace acme/support
+    """
+    proposed = _policy(file)
+    with open_store() as store:
+        known_namespace(store, namespace)
+        found = try_policy(store.database, namespace, proposed)
+    if json:
+        moved = [{**asdict(one), "becomes": one.becomes} for one in found.moved]
+        print_json({**asdict(found), "namespace": namespace, "moved": moved})
+        return
+    changes = [(one.key, _held(one.before), _held(one.after), SINCE_WORDS[one.since]) for one in found.changes]
+    print_table("keys that change", ("key", "now", "then", "counts"), changes, "It says what the policy says already.")
+    rows = [(one.id, one.title, BECOMES[one.becomes], "; ".join(one.after)) for one in found.moved]
+    nothing = f"None of the {found.looked} candidates that wait would stand otherwise."
+    print_table("candidates that stand otherwise", ("id", "title", "", "what keeps it"), rows, nothing)
+
+
 def put(
     key: Annotated[str, typer.Argument(help="The key to change.")],
     value: Annotated[str, typer.Argument(help="Its value as JSON; plain words are text, null takes the key out.")],
@@ -128,6 +167,10 @@ def _save(store: Store, session: Session, namespace: str, policy: dict[str, Any]
         session, actor=operator(), action=action, namespace=namespace, target=f"namespace:{namespace}",
         detail={"keys": sorted(policy), "policy": digest}, now=now,
     )  # fmt: skip
+
+
+def _held(value: Any) -> str:
+    return "not set" if value is None else _shown(value)
 
 
 def _names(policy: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from sqlmodel import Session
@@ -14,13 +14,17 @@ from storage.queries import candidates, find
 from storage.queries import rechecks as recheck_queries
 from storage.queries import rules as rule_queries
 from storage.queries.pages import decisions_on
+from storage.queries.queue import Order, Standing, queue_pairs
 from storage.queries.runs import namespaces_all
 from storage.tables import RuleVersion
+from storage.tables.review import TIERS
 from worker.cli import reading, shapes
 from worker.cli.output import CommandFailed, JsonFlag, print_json, print_table
 from worker.cli.run_detail import run_detail, run_page
 from worker.cli.store import open_store
 
+ORDERS: tuple[str, ...] = get_args(Order)
+STANDINGS: tuple[Standing, ...] = ("waiting", "parked")
 STATES = ("active", "superseded", "quarantined", "revoked", "expired")
 PageOf = Callable[[Mapping[str, Any]], reading.Page]
 AnyNamespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Only this partition.")]
@@ -34,24 +38,47 @@ def register(app: typer.Typer) -> None:
     app.command("rules")(rules)
 
 
-def queue(namespace: AnyNamespace = None, json: JsonFlag = False) -> None:
+def queue(
+    namespace: AnyNamespace = None,
+    tier: Annotated[str | None, typer.Option(help=f"Only one of: {', '.join(TIERS)}.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only one kind: rule, exemplar, removal or correction.")] = None,
+    sort: Annotated[str, typer.Option(help=f"Which come first: {', '.join(ORDERS)}.")] = ORDERS[0],
+    json: JsonFlag = False,
+) -> None:
     """List the candidates that wait for a reviewer, best first. Empty for a namespace nothing was ingested into.
 
+    Those that wait for evidence that somebody asked for come after the others, with what it is.
+
     Examples:
-      slowwave queue --namespace acme/support
+      slowwave queue --namespace acme/support --tier high --sort oldest
       slowwave queue -n acme/support --json | jq '.[0].content_hash'
     """
+    for given, known, what in ((tier, TIERS, "tier"), (sort, ORDERS, "order")):
+        if given is not None and given not in known:
+            raise CommandFailed(f"There is no {what} {given!r}.", f"Choose one of: {', '.join(known)}.", 2)
+    order, only = cast(Order, sort), {"tier": tier, "kind": kind}
     with open_store() as store, store.database.read() as session:
-        entries = [
-            {**shapes.queue_entry(*pair), "namespace": each}
-            for each in _spaces(session, namespace)
-            for pair in candidates.queue(session, each)
-        ]
+        spaces = _spaces(session, namespace)
+        waiting, parked = (
+            [
+                {**shapes.queue_entry(*pair), "namespace": each}
+                for each in spaces
+                for pair in queue_pairs(session, each, order, standing=standing, **only)
+            ]
+            for standing in STANDINGS
+        )
     if json:
-        print_json(entries)
+        print_json([*waiting, *parked])
         return
     columns = ("id", "tier", "when to use", "odds ratio", "groups")
-    _print("waiting", namespace, columns, entries, _waiting_cells, "Nothing waits for review")
+    _print("waiting", namespace, columns, waiting, _waiting_cells, "Nothing waits for review")
+    if parked:
+        heads = ("id", "tier", "when to use", "waits for")
+        _print("waiting for evidence", namespace, heads, parked, _parked_cells, "")
+
+
+def _parked_cells(each: Mapping[str, Any]) -> Sequence[object]:
+    return each["id"], each["tier"], each["when_to_use"], each["parked"]["for"]
 
 
 def _waiting_cells(each: Mapping[str, Any]) -> Sequence[object]:

@@ -21,6 +21,7 @@ from tasks.promote.errors import DecisionRefused
 from worker.broker import BrokerMissing
 from worker.cli import (
     audit,
+    changes,
     conflicts,
     database,
     decide,
@@ -29,6 +30,7 @@ from worker.cli import (
     following,
     letters,
     nights,
+    parts,
     people,
     policies,
     queue,
@@ -61,8 +63,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )  # fmt: skip
 for group in (
-    demo, services, episodes, letters, following, records, policies, nights, queue, decide, conflicts, people, audit,
-    database, status,
+    demo, services, episodes, letters, following, records, policies, nights, queue, decide, changes, parts, conflicts,
+    people, audit, database, status,
 ):  # fmt: skip
     group.register(app)
 

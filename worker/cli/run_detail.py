@@ -54,7 +54,8 @@ def _choice(choice: ModeChoice, cluster: Cluster) -> dict[str, Any]:
     return {
         "cluster": choice.cluster_id, "label": cluster.label, "action": choice.action, "mode": choice.mode,
         "regime": choice.regime, "why": choice.why, "profile": choice.profile, "scores": choice.scores,
-        "calls": choice.calls, "reward": choice.reward, "reward_why": choice.reward_why,
+        "calls": choice.calls, "model": choice.scores.get("model") or None, "reward": choice.reward,
+        "reward_why": choice.reward_why,
     }  # fmt: skip
 
 
@@ -74,6 +75,7 @@ def run_page(shown: Mapping[str, Any]) -> Page:
         rows("Problems", [(each["stage"], each["shard"], each["error"]) for each in shown["problems"]]),
         _findings(shown),
         _choices(shown),
+        _model(shown),
         rows("Steps", [_step_cells(each) for each in shown["steps"]]),
         rows("", [("run", shown["run_id"])]),
     ]
@@ -91,6 +93,13 @@ def _choices(shown: Mapping[str, Any]) -> RenderableType:
     ]
     columns = ("cluster", "action", "mode", "score of each mode", "reward", "why")
     return table("how each cluster was taken up", columns, told) or plain("No cluster was taken up.")
+
+
+def _model(shown: Mapping[str, Any]) -> RenderableType | None:
+    """What the model said of each cluster it was asked about, or was to be: worded, hypothesis, refused and so on."""
+    asked = [(one["label"], one["model"]) for one in shown["choices"] if one["model"]]
+    told = [(label, said.get("state"), f"{said.get('calls') or 0} calls", said.get("why")) for label, said in asked]
+    return rows("What the model said of each cluster", told) if told else None
 
 
 def _scores(choice: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from storage.tables import Candidate, CandidateRevision, Decision, Recheck, RuleVersion
+from storage.tables.review import NOT_MEASURED
+from tasks.stage.wanted import wanted_of
 
 EFFECT = ("odds_ratio", "low", "high", "p_value", "q_value", "strata")
 HELD_OUT = ("groups", "odds_ratio", "same_direction")
@@ -23,12 +25,23 @@ def queue_entry(candidate: Candidate, revision: CandidateRevision) -> dict[str, 
         "guidance": list(content.get("guidance", [])),
         "tier": candidate.tier,
         "content_hash": candidate.content_hash,
+        "why_now": candidate.why_now.split(),
+        "reach": None if candidate.reach == NOT_MEASURED else candidate.reach,
+        "parked": parked_entry(candidate),
         "evidence": _only(packet.get("evidence"), EVIDENCE),
         "effect": _only(packet.get("effect"), EFFECT),
         "held_out": _only(packet.get("held_out"), HELD_OUT),
         "checks": [_only(check, CHECK) for check in packet.get("checks") or []],
         "conflicts": list(packet.get("conflicts") or []),
     }
+
+
+def parked_entry(candidate: Candidate) -> dict[str, Any] | None:
+    """Since when a candidate waits for which evidence; null where it waits for a decision."""
+    if candidate.parked_at is None:
+        return None
+    asked = wanted_of(candidate.wanted)
+    return {"at": candidate.parked_at.isoformat(), "for": asked.what() if asked else ""}
 
 
 def _only(part: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
@@ -49,6 +62,8 @@ def candidate_detail(
         "content": revision.content,
         "packet": revision.packet,
         "drafter": revision.drafter,
+        "edited_by": (revision.packet.get("edited") or {}).get("name"),
+        "wanted": dict(candidate.wanted) if candidate.parked_at is not None else None,
         "replaces": {"rule": candidate.replaces_rule_id, "version": candidate.replaces_version},
         "decisions": [
             {

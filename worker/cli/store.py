@@ -61,11 +61,17 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        wrong = "; ".join(f"SLOWWAVE_{str(each['loc'][0]).upper()}: {each['msg']}" for each in error.errors())
+        wrong = "; ".join(_wrong(each["loc"], each["msg"]) for each in error.errors())
         raise CommandFailed(f"A setting is wrong: {wrong}.", "Set it right and try again.", USAGE) from None
     except SettingsError as error:
         now = 'A list is written as JSON, such as ["https://review.example.org"].'
         raise CommandFailed(f"A setting cannot be read: {error}.", now, USAGE) from None
+
+
+def _wrong(place: tuple[int | str, ...], message: str) -> str:
+    """One fault; those of several settings together have no place, and name them in their words."""
+    said = message.removeprefix("Value error, ")
+    return f"SLOWWAVE_{str(place[0]).upper()}: {said}" if place else said
 
 
 @contextmanager

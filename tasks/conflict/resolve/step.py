@@ -15,7 +15,7 @@ from storage import audit
 from storage.conflicts import decide
 from storage.engine import Database
 from storage.ids import keyed_hash
-from storage.queries.conflicts import conflict_by_id
+from storage.queries.conflicts import MIXED_OUTCOME, conflict_by_id
 from storage.tables import Conflict
 from tasks.conflict.resolve.errors import (
     ConflictChanged,
@@ -54,7 +54,8 @@ def resolve(
     """Record which side of a conflict stands. The same decision again is a success without a second effect.
 
     Args:
-        keep: ``left``, ``right``, ``both`` or ``neither``.
+        keep: ``left``, ``right``, ``both`` or ``neither``; of runs that did the same and ended differently only
+            ``both``, which notes them.
         shown: ``shown_hash`` of what the reviewer saw; what is there now if absent.
 
     Raises:
@@ -69,6 +70,10 @@ def resolve(
         row = conflict_by_id(session, namespace, conflict_id)
         if row is None:
             raise ConflictGone(f"there is no conflict {conflict_id} in {namespace}; list them")
+        if row.sides.get("form") == MIXED_OUTCOME and keep != "both":
+            raise SideUnknown(
+                "runs that did the same and ended differently can only be noted, keeping both: neither is put aside"
+            )
         if row.state == "resolved":
             return _repeated(row, keep)
         if shown is not None and shown != shown_hash(row.kind, row.sides):

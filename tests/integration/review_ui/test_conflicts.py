@@ -16,6 +16,9 @@ from storage.tables import AuditEntry, Conflict
 from support import factories
 from support.html_check import faults_of
 from support.review_pages import SPACE, Browse, Clock, fields
+from tasks.conflict.claims import says
+from tasks.conflict.resolve.errors import SideUnknown
+from tasks.conflict.resolve.step import resolve
 
 OTHER = "acme/travel"
 REFS = ("episode:e1#s", "episode:e2#s")
@@ -199,3 +202,64 @@ def test_a_candidate_shows_which_side_of_its_conflict_stands(
     loser = rosa.get(f"/candidates/{SPACE}/cand-2").text
     assert "This side was put aside." in loser
     assert "the move was done" in loser
+
+
+def test_a_side_says_what_its_candidate_says_now_and_that_it_changed_since(
+    browse: Browse, app: object, database: Database, clock: Clock
+) -> None:
+    contents = {name: factories.content_for(SPACE, when_to_use=f"When {name}") for name in ("cand-1", "cand-2")}
+    for name, content in contents.items():
+        factories.make_candidate(database, SPACE, name, clock(), content=content)
+    refs = ("candidate:cand-1", "candidate:cand-2")
+    sides = {"candidate:cand-1": side("one", says=says(contents["cand-1"])), "candidate:cand-2": side("two")}
+    row = {"id": "c1", "kind": "contradiction", "form": "opposite-advice", "detail": "opposite", "sides": sides}
+    with database.write() as session:
+        note(session, SPACE, refs, row, "run", clock())
+    page = browse().get(f"/conflicts/{SPACE}/c1").text
+    assert faults_of(page) == []
+    left, right = page.split('id="side-right"', 1)
+    assert "When cand-1" in left
+    assert "read <code>status</code> first" in left
+    assert "said something else" not in left
+    assert "When cand-2" in right
+    assert "said something else" in right
+
+
+def test_episodes_are_named_by_their_task(browse: Browse, link: str, database: Database, clock: Clock) -> None:
+    rosa = browse()
+    assert "an episode that is no longer kept" in rosa.get(link).text
+    factories.make_episode(database, SPACE, "e1", clock(), task="Move the orchid to Q")
+    page = rosa.get(link).text
+    assert f'href="/episodes/{SPACE}/e1?step=s#cited">Move the orchid to Q</a>' in page
+
+
+def test_a_mixed_outcome_leads_to_what_rests_on_its_runs(
+    browse: Browse, mixed: str, database: Database, clock: Clock
+) -> None:
+    rosa = browse()
+    assert "No rule or candidate cites its runs." in rosa.get("/conflicts").text
+    factories.make_episode(database, SPACE, "e1", clock())
+    content = factories.content_for(SPACE, when_to_use="Before buying")
+    factories.make_candidate(database, SPACE, "cand-1", clock(), content=content, evidence=[("e1", "support")])
+    gone = factories.content_for(SPACE, when_to_use="Long rejected")
+    factories.make_candidate(
+        database, SPACE, "cand-2", clock(), content=gone, evidence=[("e1", "support")], state="rejected"
+    )
+    for path in ("/conflicts", mixed):
+        page = rosa.get(path).text
+        assert faults_of(page) == []
+        assert f'href="/candidates/{SPACE}/cand-1">Before buying</a>' in page
+        assert "Long rejected" not in page
+
+
+@pytest.mark.parametrize("kept", ["left", "right", "neither"])
+def test_a_mixed_outcome_is_refused_any_side_by_whichever_door(
+    browse: Browse, mixed: str, database: Database, clock: Clock, secret: bytes, kept: str
+) -> None:
+    who, _ = factories.make_person(database, "mira", clock())
+    with pytest.raises(SideUnknown, match="can only be noted"):
+        resolve(database, SPACE, "m1", keep=kept, reviewer=who, reason="seen", now=clock(), secret=secret)
+    refused = decide(browse(), mixed, kept)
+    assert refused.status_code == 422
+    assert "can only be noted" in refused.text
+    assert stored(database).state == "open"

@@ -96,7 +96,7 @@ def test_content_that_changed_since_it_was_shown_is_not_approved(
     answer = rosa.post(f"{LINK}/approve", data=form)
     assert answer.status_code == 409
     assert "other content now" in answer.text
-    assert "Reload the page" in answer.text
+    assert "Reload its page" in answer.text
     assert LINK in answer.text
     assert state(database) == "staged"
 

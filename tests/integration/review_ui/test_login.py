@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,11 +10,14 @@ from fastapi import FastAPI
 from sqlmodel import select
 from starlette.testclient import TestClient
 
-from review_ui.access import COOKIE, TRIES
+from review_ui import logins
+from review_ui.access import COOKIE, MOST_SESSIONS, open_session
+from review_ui.errors import TooManyTries
+from review_ui.logins import TRIES
 from storage.engine import Database
 from storage.ids import token_hash
 from storage.people import add_token, disable_user, revoke_token
-from storage.tables import ApiToken, User, WebSession
+from storage.tables import ApiToken, LoginAttempt, User, WebSession
 from support import factories
 from support.review_pages import ORIGIN, Browse, Clock, fields, log_in
 
@@ -142,6 +146,105 @@ def test_a_browser_that_knows_the_name_is_not_locked_out_from_its_own_address(
     assert log_in(anonymous, "rosa", factories.PASSWORD).status_code == 303
 
 
+def test_many_names_from_one_place_are_slowed_and_those_who_are_known_are_not(
+    app: FastAPI, anonymous: TestClient, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "TRIES_OF_PLACE", 4)
+    _, token = factories.make_person(database, "rosa", clock())
+    factories.make_person(database, "otto", clock())
+    assert log_in(anonymous, "otto", factories.PASSWORD).status_code == 303
+    with _browser(app) as attacker:
+        for name in ("a", "b", "c", "d"):
+            assert log_in(attacker, name, "Winter2026!").status_code == 401
+        assert log_in(attacker, "rosa", factories.PASSWORD).status_code == 429
+        assert log_in(attacker, "rosa", token).status_code == 303
+    assert log_in(anonymous, "otto", factories.PASSWORD).status_code == 303
+
+
+def test_one_name_from_many_places_is_slowed_and_its_person_is_not(
+    app: FastAPI, anonymous: TestClient, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "TRIES_OF_NAME", 4)
+    _, token = factories.make_person(database, "rosa", clock())
+    assert log_in(anonymous, "rosa", factories.PASSWORD).status_code == 303
+    for place in range(5):
+        with _browser(app, f"192.0.2.{place}") as attacker:
+            assert log_in(attacker, "rosa", "guess").status_code == (401 if place < 4 else 429)
+    with _browser(app, "192.0.2.77") as new:
+        refused = log_in(new, "rosa", factories.PASSWORD)
+        assert refused.status_code == 429
+        assert "from many places" in refused.text
+        assert log_in(new, "rosa", token).status_code == 303
+    assert log_in(anonymous, "rosa", factories.PASSWORD).status_code == 303
+
+
+def test_an_address_is_believed_from_a_trusted_proxy_alone(
+    app: FastAPI, anonymous: TestClient, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one place would pass for many, or many people behind a proxy for one place."""
+    monkeypatch.setattr(logins, "TRIES", 2)
+    app.state.site.settings.trusted_proxies = ["10.1.0.5"]
+    factories.make_person(database, "rosa", clock())
+    with _browser(app, "203.0.113.1") as liar, _browser(app, "10.1.0.5") as proxy:
+        for place, status in ((1, 401), (2, 401), (3, 429)):
+            liar.headers["X-Forwarded-For"] = f"192.0.2.{place}"
+            assert log_in(liar, "rosa", "guess").status_code == status
+        for place in (1, 2, 3):
+            proxy.headers["X-Forwarded-For"] = f"192.0.2.{place}"
+            assert log_in(proxy, "rosa", "guess").status_code == 401
+
+
+def test_tries_at_once_count_as_many(database: Database, app: FastAPI, clock: Clock) -> None:
+    factories.make_person(database, "rosa", clock())
+    site = app.state.site
+
+    def guess(_: int) -> bool:
+        try:
+            return logins.log_in(site, "rosa", "guess", address="192.0.2.1") is None
+        except TooManyTries:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        looked_at = sum(pool.map(guess, range(TRIES * 2)))
+    assert looked_at <= TRIES + (8 if database.dialect == "postgresql" else 0)
+    with database.read() as session:
+        assert len(session.exec(select(LoginAttempt)).all()) == looked_at
+    clock.forward(minutes=16)
+    assert guess(0)
+    with database.read() as session:
+        assert len(session.exec(select(LoginAttempt)).all()) == 1  # what no longer counts is not kept
+
+
+def test_a_login_that_fits_leaves_no_failure(anonymous: TestClient, database: Database, now: datetime) -> None:
+    factories.make_person(database, "rosa", now)
+    for _ in range(TRIES + 1):
+        assert log_in(anonymous, "rosa", factories.PASSWORD).status_code == 303
+    with database.read() as session:
+        assert session.exec(select(LoginAttempt)).all() == []
+        assert len(session.exec(select(WebSession)).all()) == 1  # the session that a browser had before is over
+
+
+def test_a_person_has_so_many_sessions_and_the_oldest_makes_room(
+    app: FastAPI, database: Database, clock: Clock, browse: Browse
+) -> None:
+    first, site = browse("rosa"), app.state.site
+    with database.read() as session:
+        rosa = session.exec(select(User).where(User.name == "rosa")).one()
+    for _ in range(MOST_SESSIONS):
+        clock.forward(seconds=1)
+        open_session(site, rosa)
+    assert first.get("/queue").status_code == 303
+    with database.read() as session:
+        assert len(session.exec(select(WebSession)).all()) == MOST_SESSIONS
+
+
+def test_a_session_ends_when_its_role_has_no_pages_any_more(browse: Browse, database: Database) -> None:
+    rosa = browse("rosa")
+    with database.write() as session:
+        session.exec(select(User).where(User.name == "rosa")).one().role = "agent"
+    assert rosa.get("/queue").status_code == 303
+
+
 def test_a_session_ends_by_time_by_logout_and_with_the_account(
     browse: Browse, database: Database, clock: Clock
 ) -> None:
@@ -187,15 +290,30 @@ def test_a_login_form_of_another_browser_is_refused(anonymous: TestClient, datab
     assert answer.status_code == 403
 
 
-def test_secure_cookies_are_marked_where_the_setting_asks(
-    database: Database, app: FastAPI, anonymous: TestClient, now: datetime
+def test_behind_https_no_other_host_can_put_a_cookie_in_place_of_ours(
+    database: Database, app: FastAPI, now: datetime
 ) -> None:
     app.state.site.settings.secure_cookies = True
-    assert "Secure" in anonymous.get("/login").headers["set-cookie"]
+    factories.make_person(database, "rosa", now)
+    secure = "https://testserver"
+    with TestClient(app, base_url=secure, headers={"origin": secure}, follow_redirects=False) as browser:
+        answer = log_in(browser, "rosa", factories.PASSWORD)
+        assert answer.status_code == 303
+        for line in answer.headers.get_list("set-cookie"):
+            assert line.startswith("__Host-slowwave_")
+            assert {"Secure", "HttpOnly", "Path=/", "SameSite=lax"} <= {part.strip() for part in line.split(";")}
+            assert "Domain" not in line
+        form = fields(browser.get("/queue").text, "/logout")
+        tossed = browser.cookies[f"__Host-{COOKIE}"]
+        left = browser.post("/logout", data=form)
+        assert "Secure" in left.headers["set-cookie"]  # a browser would not take it back otherwise
+        assert f"__Host-{COOKIE}" not in browser.cookies
+        browser.cookies.set(COOKIE, tossed, domain="testserver.local")
+        assert browser.get("/queue").status_code == 303
 
 
-def _browser(app: FastAPI) -> TestClient:
-    return TestClient(app, base_url=ORIGIN, headers={"origin": ORIGIN}, follow_redirects=False)
+def _browser(app: FastAPI, address: str = "testclient") -> TestClient:
+    return TestClient(app, base_url=ORIGIN, headers={"origin": ORIGIN}, client=(address, 40000), follow_redirects=False)
 
 
 def test_a_token_is_never_stored_as_it_is(database: Database, now: datetime) -> None:

@@ -89,29 +89,6 @@ def test_a_grant_is_by_whole_segments(browse: Browse, two_spaces: None) -> None:
     assert ">acme/travel<" in browse("otto", namespaces=("acme",)).get("/queue").text
 
 
-def test_the_queue_is_sorted_by_rank_filtered_and_paged(
-    browse: Browse, app: object, database: Database, clock: Clock
-) -> None:
-    for place in range(60):
-        content = factories.content_for(SPACE, when_to_use=f"Case number {place:02}")
-        tier = "high" if place < 3 else "standard"
-        factories.make_candidate(
-            database, SPACE, f"c-{place:02}", clock(), content=content, rank=float(place), tier=tier
-        )
-    rosa = browse()
-    first, second = rosa.get("/queue").text, rosa.get("/queue?page=2").text
-    assert first.index("Case number 59") < first.index("Case number 58") < first.index("Case number 10")
-    assert "Case number 09" not in first
-    assert "Case number 09" in second
-    assert "60 candidates" in first
-    assert 'href="/queue?state=waiting&amp;page=2"' in first
-    assert 'href="/queue?state=waiting"' in second
-    high = rosa.get("/queue?tier=high").text
-    assert "3 candidates" in high
-    assert "Case number 03" not in high
-    assert "Nothing here with this filter" in rosa.get("/queue?state=rejected").text
-
-
 def test_a_candidate_shows_its_packet_with_evidence_side_by_side(
     browse: Browse, app: object, database: Database, clock: Clock
 ) -> None:
@@ -148,9 +125,10 @@ def test_evidence_shows_each_independent_group_before_a_second_of_any(
         for row in session.exec(select(Evidence)):
             row.group_id = "echo" if row.episode_id < "ep-4" else row.episode_id
     page = browse().get(f"/candidates/{SPACE}/cand-1").text
-    assert "Task 4" in page
-    assert "Task 5" in page
-    assert "Task 3" not in page
+    shown = page[page.index('id="support"') : page.index('id="counter"')]
+    assert "Task 4" in shown
+    assert "Task 5" in shown
+    assert "Task 3" not in shown
 
 
 def test_a_purged_episode_leaves_a_tombstone(browse: Browse, app: object, database: Database, clock: Clock) -> None:
@@ -199,7 +177,8 @@ def test_an_episode_says_whose_word_its_outcome_and_each_step_is(
     page = browse().get(f"/episodes/{SPACE}/ep-1").text
     for said in (
         "an exit code said so", "Outcome from", "exit code 3 of the last check, step 3", "Outcome overruled",
-        "canonical 1", "api key: 1", "copied context", "by helper-2", "trust: user", "trust: external", "trust: tool",
+        "canonical 1", "api key: 1", "copied context", "by helper-2", "trust: the user&#39;s words",
+        "trust: external text", "trust: a tool&#39;s words",
         "trust: internal",
         '<span class="badge bad">exit code 3</span>', '<span class="badge">exit code 0</span>',
         "https://vault.example/x?a=&lt;b&gt;",
@@ -276,7 +255,7 @@ def test_the_audit_log_names_people_and_a_changed_entry_is_found(
     assert "broken at entry 1" in rosa.post("/audit/verify", data=form).text
 
 
-def test_a_rule_shows_what_came_out_when_it_was_last_tested_again(
+def test_a_rule_shows_what_came_out_whenever_it_was_tested_again(
     browse: Browse, two_spaces: None, database: Database, clock: Clock
 ) -> None:
     rosa = browse()
@@ -293,7 +272,7 @@ def test_a_rule_shows_what_came_out_when_it_was_last_tested_again(
     page = rosa.get(link).text
     assert faults_of(page) == []
     assert "Tested again" in page
-    assert page.count("of the 40 new groups") == 1, "the last one alone"
+    assert page.index("vanished: of the 40") < page.index("stands: of the 40"), "the last one first"
 
 
 def test_only_those_who_see_every_namespace_verify_the_chain(browse: Browse, two_spaces: None) -> None:

@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from sqlmodel import select
 
 from storage.engine import Database
-from storage.tables import Draft, Inference, RunStep
+from storage.tables import Draft
 from support import factories
 from support.html_check import faults_of
 from support.modes import make_choice
 from support.review_pages import SPACE, Browse, Clock
+from support.run_pages import conclude, inference, make_night, results
 
 
 @pytest.fixture
 def night(app: FastAPI, database: Database, clock: Clock) -> str:
-    """A finished night with more conclusions than fit."""
-    factories.make_run(database, SPACE, "run-1", clock())
-    conclude(database, "unconfirmed", 7, next_step="needs about 14 more failures on at least 5 tasks")
-    conclude(database, "agent-confounded", 1)
-    conclude(database, "hypothesis", 1, next_step="record what tells the tasks apart",
-             ruled_out=["not chance: seen again on 20 groups", "not who ran: 3 agents"])  # fmt: skip
-    return "/runs/run-1"
-
-
-def conclude(database: Database, verdict: str, count: int, **given: Any) -> None:
-    with database.write() as session:
-        for place in range(count):
-            session.add(
-                Inference(namespace=SPACE, id=f"{verdict}-{place:03}", run_id="run-1", family_id="orders",
-                          predicate_id=f"{verdict}-{place}", verdict=verdict, statement=f"{verdict} {place:03}.",
-                          **given)
-            )  # fmt: skip
-
-
-def results(database: Database, stage: str, **result: object) -> None:
-    with database.write() as session:
-        session.exec(select(RunStep).where(RunStep.stage == stage)).one().result = dict(result)
+    """The address of a finished night."""
+    return make_night(database, clock())
 
 
 def test_conclusions_stand_under_what_they_are(browse: Browse, night: str) -> None:
@@ -67,13 +46,6 @@ def test_a_next_step_that_the_sentence_holds_is_not_told_again(browse: Browse, d
     page = browse().get(f"{night}/findings/needs-more").text
     assert page.count("needs about 33 more") == 1
     assert "Next: needs about 14 more" in page
-
-
-def inference(name: str, verdict: str, statement: str, **given: Any) -> Inference:
-    return Inference(
-        namespace=SPACE, id=name, run_id="run-1", family_id="orders", predicate_id=name, verdict=verdict,
-        statement=statement, **given,
-    )  # fmt: skip
 
 
 def test_each_confirmed_finding_says_what_became_of_it(
@@ -187,7 +159,7 @@ def test_a_forced_candidate_and_an_exemplar_say_what_they_are(
     for said in (
         "The run it shows",
         "Cancel it",
-        "`get_order`",
+        "<code>get_order</code>",
         "× 2",
         f"/episodes/{SPACE}/ep-1",
         "apart from the rules",

@@ -13,6 +13,7 @@ import pytest
 from storage.conflicts import note
 from storage.engine import Database
 from storage.episodes import ensure_namespace
+from storage.queries.conflicts import MIXED_OUTCOME
 from worker.cli.root import run
 
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
@@ -115,3 +116,15 @@ def test_one_that_opened_again_says_why(terminal: Terminal, store: Database) -> 
     terminal.json("conflicts", "resolve", "c-lab", "--keep", "right", "--reason", "done")
     keep(store, "lab", old="P2")
     assert "open again: the left side says something else now" in terminal.run("conflicts", "-n", "lab")[1]
+
+
+def test_a_mixed_outcome_is_noted_and_no_side_of_it_kept(terminal: Terminal, store: Database) -> None:
+    refs = ("runs:abc/failure", "runs:abc/success")
+    sides = {ref: {"title": ref, "says": ref, "support": 3, "episodes": []} for ref in refs}
+    row = {"id": "m1", "kind": "contradiction", "form": MIXED_OUTCOME, "detail": "both", "sides": sides}
+    with store.write() as session:
+        note(session, "lab", refs, row, "run", NOW)
+    given = ("conflicts", "resolve", "m1", "--reason", "seen", "--keep")
+    for side in ("left", "right", "neither"):
+        assert terminal.run(*given, side)[0] == 1
+    assert terminal.json(*given, "both")["changed"]

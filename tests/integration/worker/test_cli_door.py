@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import AuditEntry
+from support import factories
 from tasks.ingest.policy import COUNTS_FROM, KNOWN
 from worker.cli import store as cli_store
 from worker.cli.root import app, run
@@ -190,6 +192,33 @@ def test_a_policy_is_set_shown_counted_and_on_record(terminal: Terminal, tmp_pat
     assert entry.actor.startswith("operator")
     assert "refund team" not in json.dumps(entry.detail)
     assert terminal.json("audit", "verify")["ok"]
+
+
+def test_a_policy_is_tried_on_what_waits_and_not_set(taken: Terminal, tmp_path: Path, now: datetime) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'home' / 'slowwave.db'}")
+    checks = [{"name": "over-general", "verdict": "fail", "detail": "everywhere", "fix": ""}]
+    factories.make_candidate(database, SPACE, "cand-1", now, packet=factories.packet_for(checks=checks))
+    database.dispose()
+    (tmp_path / "p.toml").write_text('blocking_checks = ["secrets"]\n')
+    told = taken.json("policy", "dry-run", tmp_path / "p.toml", "-n", SPACE)
+    assert [(one["id"], one["becomes"], one["after"]) for one in told["moved"]] == [("cand-1", "approvable", [])]
+    assert [(one["key"], one["since"]) for one in told["changes"]] == [("blocking_checks", "next-night")]
+    assert "could be approved" in taken.run("policy", "dry-run", tmp_path / "p.toml", "-n", SPACE)
+    assert taken.json("policy", "show", "-n", SPACE) == {}
+    (tmp_path / "p.toml").write_text("blocking = 1\n")
+    refused = taken.json("policy", "dry-run", tmp_path / "p.toml", "-n", SPACE, code=2)["error"]["what"]
+    assert "blocking_checks" in refused
+    taken.run("policy", "dry-run", tmp_path / "p.toml", "-n", "nowhere", code=2)
+
+
+@pytest.mark.parametrize("key", ["SLOWWAVE_PROXY_USER_HEADER", "SLOWWAVE_DRAFTER"])
+def test_settings_that_do_not_go_together_are_told_in_words(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv(key, "model" if key.endswith("DRAFTER") else "X-Forwarded-User")
+    told = terminal.json("policy", "show", "-n", SPACE, code=2)["error"]["what"]
+    assert key in told
+    assert " needs SLOWWAVE_" in told
 
 
 def test_a_policy_that_would_drop_a_key_is_refused_unless_that_is_meant(

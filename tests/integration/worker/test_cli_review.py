@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlmodel import select
 
 from storage.engine import Database
 from storage.queries import runs as queries
-from storage.tables import Candidate, CandidateRevision, Run
+from storage.tables import Candidate, CandidateRevision, ModeChoice, Run
 from support.modes import night_of, put_in_cluster
 from support.reviewing import Desk, finding
 from worker.cli.root import run
@@ -122,6 +123,20 @@ def test_a_run_tells_what_it_found_and_how_each_cluster_was_taken_up(terminal: T
         assert part in shown
     assert terminal.read("runs", night.id) == shown
     assert run(["runs", "nowhere"]) == 1
+
+
+def test_a_run_tells_what_the_model_said_of_each_cluster(terminal: Terminal, shop: Desk) -> None:
+    one = finding(shop)
+    put_in_cluster(shop, one.episodes)
+    night, _ = night_of(shop, one.episodes, one)
+    assert "What the model said" not in terminal.read("runs", night.id)
+    said = {"state": "refused", "why": "uncited", "calls": 2, "tokens": 900}
+    with shop.database.write() as session:
+        choice = session.exec(select(ModeChoice)).one()
+        choice.scores = {**choice.scores, "model": said}
+    assert terminal.json("runs", night.id)["choices"][0]["model"] == said
+    shown = terminal.read("runs", night.id).partition("What the model said of each cluster")[2]
+    assert shown.split()[:5] == ["orders", "refused", "2", "calls", "uncited"]
 
 
 def test_the_list_of_runs_tells_what_each_came_to_and_what_went_wrong(terminal: Terminal, shop: Desk) -> None:

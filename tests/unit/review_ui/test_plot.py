@@ -80,3 +80,19 @@ def test_a_small_drawing_says_whether_no_effect_is_excluded() -> None:
 def test_words_for_an_interval_never_hide_an_open_end() -> None:
     assert interval_words(Estimate(0.11, 0.004, math.inf)) == "0.11 (under 0.01 to infinite)"
     assert interval_words(None) == "no estimate"
+
+
+def test_a_task_that_was_found_to_be_an_exception_is_drawn_and_marked_however_small() -> None:
+    many = [Stratum(f"task {n}", 5, 20, 20, 5) for n in range(40)]
+    drawn = forest([*many, Stratum("small", 1, 2, 2, 1)], Estimate(0.1, 0.05, 0.2), 10, exceptions={"small"})
+    assert {row.name: row.opposite for row in drawn.rows}["small"]
+    assert drawn.rows[-1].name == "small", "in its place by size"
+    assert (len(drawn.rows), drawn.left_out, drawn.opposite) == (10, 31, 1)
+    assert [row.name for row in drawn.table if row.opposite] == ["small"]
+
+
+def test_what_is_neither_drawn_nor_listed_is_counted() -> None:
+    strata = [Stratum(f"task {n}", 5, 20, 20, 5) for n in range(300)] + [Stratum("alike", 5, 0, 5, 0)]
+    drawn = forest(strata, None)
+    assert (len(drawn.table), drawn.unlisted, drawn.silent) == (200, 100, 1)
+    assert len(drawn.rows) + drawn.left_out == 300

@@ -9,7 +9,7 @@ import pytest
 
 from review_ui.templating import STATIC
 
-CSS = (STATIC / "slowwave.css").read_text()
+CSS = "\n".join((STATIC / name).read_text() for name in ("slowwave.css", "pages.css"))
 PAIRS = [
     *product(("ink", "muted", "accent"), ("paper", "surface", "sunken")),
     ("accent-ink", "accent"), ("good", "good-soft"), ("warn", "warn-soft"), ("bad", "bad-soft"),
@@ -41,3 +41,52 @@ def test_text_keeps_its_contrast(scheme: str, pair: tuple[str, str]) -> None:
 def test_nothing_is_loaded_from_elsewhere() -> None:
     assert "url(" not in CSS
     assert "@import" not in CSS
+
+
+UNSTYLED = {"decisions", "difference", "flow", "legend", "queue", "trust"}
+"""Classes of the templates that no stylesheet names, on purpose: they name a part for whoever reads the source."""
+MADE = re.compile(r'class="([^"]*)"')
+TEMPLATES = STATIC.parent / "templates"
+SOURCES = {path.name: path.read_text() for path in TEMPLATES.glob("*.html")}
+PYTHON = "\n".join(path.read_text() for path in STATIC.parent.rglob("*.py"))
+SCRIPT = (STATIC / "slowwave.js").read_text()
+
+
+def selected() -> set[str]:
+    """The classes that the stylesheet names."""
+    rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", CSS, flags=re.DOTALL)
+    return set(re.findall(r"\.([a-z][\w-]*)", rules))
+
+
+def worn() -> tuple[set[str], set[str]]:
+    """Classes in templates: those written out, and the beginnings of those that are put together."""
+    whole: set[str] = set()
+    starts: set[str] = set()
+    for text in [*SOURCES.values(), PYTHON]:
+        for value in MADE.findall(re.sub(r"\{%.*?%\}", " ", text)):
+            for name in re.sub(r"\{\{.*?\}\}", "\0", value).split():
+                if "\0" in name:
+                    starts.add(name.partition("\0")[0])
+                else:
+                    whole.add(name)
+    return whole, starts - {""}
+
+
+def test_every_class_of_the_stylesheet_is_used_by_a_template_or_script() -> None:
+    whole, starts = worn()
+    spoken = {
+        name for text in [*SOURCES.values(), PYTHON, SCRIPT] for name in re.findall(r"[\"' .]([a-z][\w-]*)", text)
+    }
+    built = {start for text in [*SOURCES.values(), PYTHON] for start in re.findall(r"[\"'] ?([a-z]+-)[\"{]", text)}
+    found = {
+        name
+        for name in selected() - whole
+        if name not in spoken and not any(name.startswith(start) for start in starts | built)
+    }
+    assert found == set()
+
+
+def test_every_class_of_a_template_is_in_the_stylesheet_or_listed() -> None:
+    whole, _ = worn()
+    assert whole - selected() - UNSTYLED == set()
+    assert UNSTYLED & selected() == set(), "listed as unstyled, and styled"

@@ -73,7 +73,9 @@ def test_a_remedy_found_among_all_sessions_is_told_by_agents_and_retries() -> No
     one = told(REMEDY)
     assert "the next try worked in 31 of 32 sessions; without it, in 3 of 29" in one.lead
     assert "same agent (6 agents)" in one.lead
-    assert (one.words.noun, one.words.success, one.words.effect_in) == ("agent", "worked", "Effect for each agent")
+    assert (one.words.noun, one.words.success_with, one.words.effect_in) == (
+        "Agent", "worked, with it", "Effect for each agent"
+    )  # fmt: skip
     assert not any("task" in line for line in one.ruled_out)
 
 

@@ -53,3 +53,22 @@ def test_newer_is_by_time_or_by_version() -> None:
     assert is_newer({"environment": {"api": "3.10"}}, {"environment": {"api": "<=3.9"}})
     assert not is_newer({"environment": {"api": "3.9"}}, {"environment": {"api": "*"}})
     assert not is_newer({}, {})
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "covers"),
+    [
+        ("*", "3.2", True),
+        ("*", "b7", True),
+        ("3.2", "*", False),
+        (">=3.1,<=3.4", "3.2", True),
+        (">=3.1,<=3.4", ">=3.2", False),
+        (">=3.1", ">=3.2,<=3.4", True),
+        ("3.2", "3.2.0", True),
+        ("b7", "b7", True),
+        ("b7", "b8", False),
+        (">=3", "b7", False),
+    ],
+)
+def test_a_range_covers_another_if_every_version_of_it_lies_within(one: str, two: str, covers: bool) -> None:
+    assert parse_range(one).covers(parse_range(two)) is covers

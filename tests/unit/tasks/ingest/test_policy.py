@@ -55,6 +55,7 @@ def test_an_empty_policy_takes_everything_back() -> None:
         ({"exemplars": True}, "exemplars must be a whole number from 0 to 100"),
         ({"exemplars": 101}, "exemplars must be a whole number from 0 to 100"),
         ({"approve_forced": 1}, "approve_forced must be true or false"),
+        ({"audit_views": "yes"}, "audit_views must be true or false"),
         (None, "not nothing"),
     ],
 )

@@ -110,3 +110,15 @@ def test_no_plan_makes_a_move_that_the_lifecycle_forbids_and_none_promotes(
     if state == "approved" and found.state == "approved":
         assert found.voids is None
         assert new.content_hash == old.content_hash
+
+
+@pytest.mark.parametrize("packet", ["p1", "p2"])
+@pytest.mark.parametrize("content", ["h1", "h2"])
+def test_what_was_split_or_merged_stays_closed_while_that_stands_and_comes_back_once_it_does_not(
+    packet: str, content: str
+) -> None:
+    new, known = replace(OLD, content_hash=content), Known("void", OLD, "p1")
+    held = plan(known, new, packet, taken=True)
+    assert (held.kind, held.state, held.writes) == ("closed", "void", False)
+    back = plan(known, new, packet, taken=False)
+    assert (back.kind, back.state) == ("reopen", "staged")

@@ -41,3 +41,10 @@ def test_the_packet_hash_covers_evidence_and_not_what_the_rest_of_the_night_chan
     more = {**packet, "evidence": {"support": 3}}
     assert packet_hash(packet) == packet_hash(other_night)
     assert packet_hash(packet) != packet_hash(more)
+
+
+def test_a_failed_check_that_another_policy_lets_pass_makes_another_packet() -> None:
+    """Else what waits would keep the policy of the night that staged it."""
+    failed = {"name": "recall", "verdict": "fail"}
+    assert packet_hash({"checks": [failed]}) != packet_hash({"checks": [{**failed, "blocks": False}]})
+    assert packet_hash({"checks": [failed]}) == packet_hash({"checks": [{**failed, "blocks": True}]})

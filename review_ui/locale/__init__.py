@@ -1,0 +1,1 @@
+"""The words of the pages in other languages, and what renews them."""
