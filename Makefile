@@ -57,13 +57,14 @@ format: setup  ## Put format and import order right
 words: setup  ## Renew the catalogues of the pages' words; says what is left to translate
 	@$(BIN)/python -m review_ui.locale.renew
 
-bench: setup  ## Measure on this machine: ingest, nights, and whether what nights find is true (about an hour)
+bench: setup  ## Measure on this machine: ingest, nights, whether what nights find is true, the pages (about an hour)
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/night.py
 	@$(BIN)/python benchmarks/findings.py
 	@$(BIN)/python benchmarks/clusters.py
 	@$(BIN)/python benchmarks/null.py --streams 200 --nights 90
 	@$(BIN)/python benchmarks/drafts.py
+	@$(BIN)/python benchmarks/pages.py
 
 screens: setup  ## Take the README's picture anew, from the demo in Chromium
 	@$(BIN)/python docs/make_screens.py

@@ -13,7 +13,6 @@ from sqlmodel import Session, col, select
 from storage.ids import canonical_json
 from storage.tables import AuditEntry, AuditHead
 
-
 BATCH = 2000
 _TABLE = AuditEntry.__table__  # type: ignore[attr-defined]
 # Columns, not entries: a log is long.

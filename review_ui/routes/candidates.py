@@ -31,6 +31,7 @@ from review_ui.words import N_, _
 from storage.bodies import load_bodies
 from storage.ids import keyed_hash
 from storage.queries import pages
+from storage.queries.candidates import authors_of
 from storage.queries.neighbours import Key, neighbours
 from storage.queries.queue import Asked
 from storage.tables import Candidate, CandidateRevision
@@ -80,6 +81,7 @@ def show_candidate(
         beside = neighbours(session, Asked(now, who.namespaces), found.candidate)
         changes = changes_of(session, site, found.candidate, found.revision)
         parts = part_forms_of(session, found.candidate, found.revision)
+        is_author = who.user_id in authors_of(session, namespace, candidate_id)
     view = candidate_view(found)
     text = reading(view.content, part)
     if text.part > 1 and not hmac.compare_digest(
@@ -102,7 +104,8 @@ def show_candidate(
         before=_link(beside.before),
         after=_link(beside.after),
         may_decide=may_decide,
-        can_approve=text.is_last and not view.missing and not view.is_parked,
+        is_author=is_author,
+        can_approve=text.is_last and not (view.missing or view.is_parked or is_author),
         shows_edit=text.is_last or (changes.edit is not None and bool(changes.edit.too_long)),
         reserved=reserved_view(holder, who.user_id, view.link, now),
         changes=changes,

@@ -11,7 +11,6 @@ from sqlmodel import Session, col, select
 from storage.tables import (
     Candidate,
     CandidateRevision,
-    Conflict,
     Decision,
     Episode,
     Evidence,

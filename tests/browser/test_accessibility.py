@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,32 +30,45 @@ def site(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite_file: Path) -
         yield site
 
 
+def kinds(site: Served) -> list[str]:
+    """One address of each kind of page: with a query only where it makes another page of it."""
+    queried = re.compile(r"[?](against|namespace=acme|state=parked|other=cand-9)")
+    plain = [path for path in site.paths if "?" not in path or queried.search(path)]
+    again = re.compile(
+        r"cand-[2345]$|/findings/(needs|conf)|runs/(fix-1|nowhere)|candidates/.*/nowhere|rules/.*/nowhere"
+    )
+    return [path for path in plain if not again.search(path) and path != "/login"]
+
+
 @pytest.mark.parametrize("width", [1280, 360])
 def test_no_page_has_a_serious_fault(browser: Browser, site: Served, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
     page = context.new_page()
-    grave = {"/login": faults_of_page(page, f"{site.url}/login")}
+    schemes = ("light", "dark") if width > 1000 else ("light",)  # the colours are the same on a small screen
+    found = faults_of_page(page, f"{site.url}/login", schemes)
     log_in(page, site.url, site.name, site.secret)
-    for path in site.paths:
-        if "filter" not in path and path != "/login":
-            grave[path] = faults_of_page(page, site.url + path)
+    paths = kinds(site)
+    for path in paths:
+        found += faults_of_page(page, site.url + path, schemes)
     context.close()
-    assert {path: faults for path, faults in grave.items() if faults} == {}
+    assert len(paths) > 20
+    assert not found, "\n".join(found)
 
 
-def faults_of_page(page: Page, address: str) -> list[str]:
+def faults_of_page(page: Page, address: str, schemes: tuple[str, ...]) -> list[str]:
     """The grave faults of a page, everything unfolded; what is less than grave is printed."""
     page.emulate_media(color_scheme="light")
     page.goto(address)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.evaluate(AXE_SCRIPT)
     found = run_axe(page, {"runOnly": {"type": "tag", "values": TAGS}})
-    page.emulate_media(color_scheme="dark")  # the schemes differ in colours and in nothing else
-    found += run_axe(page, {"runOnly": {"type": "rule", "values": ["color-contrast"]}})
+    if "dark" in schemes:  # another scheme is other colours and nothing else
+        page.emulate_media(color_scheme="dark")
+        found += run_axe(page, {"runOnly": {"type": "rule", "values": ["color-contrast"]}})
     for fault in found:
         if fault["impact"] not in GRAVE:
             print(f"{address}: {told(fault)}")
-    return [told(fault) for fault in found if fault["impact"] in GRAVE]
+    return [f"{address}: {told(fault)}" for fault in found if fault["impact"] in GRAVE]
 
 
 def run_axe(page: Page, options: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json as jsonlib
 import tempfile
-from datetime import UTC, datetime
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from storage.episodes import ensure_namespace
 from storage.passwords import hash_password
 from storage.people import set_password
+from storage.queries import episodes as episode_queries
 from storage.queries.candidates import queue
 from storage.queries.people import user_named
 from tasks import pipeline
@@ -25,7 +27,8 @@ from worker.schedule import night_of
 WORLDS = ("shopping", "travel", "support")
 SEED = 7
 EPISODES = 1200
-START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+BEFORE = timedelta(days=14)
+"""How long before the demo its runs began: lately, so that candidates reach sessions, and go on to for two weeks."""
 REVIEWER = "reviewer"
 SEES = "This login sees demo/* only; for your own: slowwave user add NAME --namespace YOURS"
 
@@ -86,7 +89,7 @@ def _night(store: Store, world: str, episodes: int, seed: int) -> dict[str, Any]
 
     namespace = f"demo/{world}"
     note(f"{world}: running {counted(episodes, 'episode')}")
-    made = generate(seed, max(1, episodes), worlds=(world,), start=START)
+    made = generate(seed, max(1, episodes), worlds=(world,), start=first_start(store, namespace))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{world}-{seed}.jsonl"
         path.write_text("".join(jsonlib.dumps(each) + "\n" for each in made), encoding="utf-8")
@@ -99,6 +102,15 @@ def _night(store: Store, world: str, episodes: int, seed: int) -> dict[str, Any]
     taken, waits = counted(report.accepted, "new episode"), counted(waiting, "candidate")
     note(f"{world}: {taken}, night {run.state}, waiting: {waits}")
     return {"namespace": namespace, "accepted": report.accepted, "waiting": waiting, **pipeline.result_of(run)}
+
+
+def first_start(store: Store, namespace: str) -> datetime:
+    """When the first run started. It hangs on when the namespace was made, so that a later demo makes the same runs."""
+    with store.database.write() as session:
+        ensure_namespace(session, namespace, store.now)
+        row = episode_queries.namespace(session, namespace)
+    assert row is not None
+    return datetime.combine(row.created_at.date(), time(8), row.created_at.tzinfo) - BEFORE
 
 
 def _reviewer(store: Store) -> str:

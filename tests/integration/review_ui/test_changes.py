@@ -51,9 +51,13 @@ def test_an_edit_is_saved_and_another_reviewer_approves_it(browse: Browse, desk:
     candidate, revision = current(desk)
     assert revision.content["guidance"] == ["Look first.", "Then say so."]
     assert revision.packet["edited"]["name"] == "rosa"
+    assert f'{link}/approve"' not in page, "what cannot be done is not offered"
+    assert "another reviewer has to approve it. You may reject it." in page
     own = fields(page, f"{link}/reject") | {"reason": "mine"}
     assert rosa.post(f"{link}/approve", data=own).status_code == 403
-    shown = fields(otto.get(link).text, f"{link}/reject") | {"reason": "reads well"}
+    others = otto.get(link).text
+    assert f'{link}/approve"' in others
+    shown = fields(others, f"{link}/reject") | {"reason": "reads well"}
     assert otto.post(f"{link}/approve", data=shown).headers["location"] == f"{link}?said=promoted"
     with desk.database.read() as session:
         assert session.exec(select(RuleVersion.content_hash)).one() == candidate.content_hash

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sqlmodel import select
 from starlette.testclient import TestClient
 
+from storage import reservations
 from storage.engine import Database
 from storage.tables import Candidate, Decision, Reservation
 from support import factories
@@ -200,6 +201,15 @@ def test_what_is_closed_is_listed_by_when_it_was_closed(
     assert "Nothing here with this filter" in rosa.get("/queue?tier=high").text
 
 
+def test_what_a_night_keeps_of_a_name_is_shown_as_text(browse: Browse, database: Database, clock: Clock) -> None:
+    make(database, "a", clock)
+    set_columns(database, "a", why_now="conflict=candidate:<script>alert(1)</script>\u202e replaces=odd nonsense new")
+    page = browse().get("/queue").text
+    assert faults_of(page) == []
+    assert "<script>alert" not in page
+    assert "Found for the first time" in page
+
+
 # Who reads what
 
 
@@ -266,6 +276,34 @@ def test_a_hold_keeps_nobody_from_deciding(browse: Browse, database: Database, c
     take_next(rosa)
     assert "1 candidate decided" in decide(otto, "approve", picks(otto.get("/queue").text)).text
     assert state_of(database, "a") == "promoted"
+
+
+def test_opening_a_candidate_holds_it_for_the_one_who_may_decide(
+    browse: Browse, database: Database, clock: Clock
+) -> None:
+    make(database, "a", clock)
+    rosa, otto, ada = browse("rosa"), browse("otto"), browse("ada", role="auditor")
+    link = f"/candidates/{SPACE}/a"
+    assert ada.get(link).status_code == 200
+    assert "reading it" not in rosa.get("/queue").text, "who only reads holds nothing"
+    rosa.get(link)
+    assert "rosa is reading it, since" in otto.get("/queue").text
+    otto.get(link)
+    assert "rosa is reading it, since" in otto.get("/queue").text, "the second one takes nothing away"
+
+
+def test_a_candidate_is_read_while_the_store_takes_no_reservation(
+    browse: Browse, database: Database, clock: Clock
+) -> None:
+    make(database, "a", clock)
+    rosa, otto = browse("rosa"), factories.make_person(database, "otto", clock())[0]
+    with database.write() as busy:
+        until = clock() + timedelta(minutes=10)
+        assert reservations.take(busy, SPACE, "a", otto.user_id, now=clock(), until=until)
+        answer = rosa.get(f"/candidates/{SPACE}/a")
+        assert answer.status_code == 200
+        assert "Case a" in answer.text
+        busy.rollback()
 
 
 def test_who_only_reads_takes_nothing(browse: Browse, database: Database, clock: Clock) -> None:

@@ -101,3 +101,32 @@ def test_migrations_import_nothing_of_ours() -> None:
 def _count(database: Database, table: str) -> int:
     with database.read() as session:
         return int(session.connection().exec_driver_sql(f'SELECT count(*) FROM "{table}"').scalar_one())
+
+
+def test_what_waited_before_shows_what_is_wrong_with_it_at_once_and_claims_no_reach(empty_database: Database) -> None:
+    migrate.upgrade(empty_database, "0007")
+    checks = '{"checks": [{"verdict": "fail"}, {"verdict": "warn"}, {"verdict": "warn"}, {"verdict": "pass"}]}'
+    kept = {"a": checks, "b": "{}", "c": '{"checks": null}'}
+    with empty_database.write() as session:
+        connection = session.connection()
+        connection.exec_driver_sql(
+            "INSERT INTO namespace (path, epoch, policy, created_at) VALUES ('lab', 0, '{}', '2026-11-30 01:00:00')"
+        )
+        for name, packet in kept.items():
+            connection.exec_driver_sql(
+                "INSERT INTO candidate (namespace, id, kind, state, tier, tier_why, number, content_hash, packet_hash, "
+                "title, predicate_id, revoked_before, rank, created_at, updated_at) VALUES ('lab', "
+                f"'{name}', 'rule', 'staged', 'standard', '', 2, 'h', 'p', 't', '{name}', false, 1, "
+                "'2026-11-30 01:00:00', '2026-11-30 01:00:00')"
+            )
+            for number, held in ((1, checks), (2, packet)):
+                connection.exec_driver_sql(
+                    "INSERT INTO candidate_revision (namespace, candidate_id, number, content, content_hash, packet, "
+                    "packet_hash, author, drafter, mode, inputs, prompt_hash, cost, created_at) VALUES ('lab', "
+                    f"'{name}', {number}, '{{}}', 'h', '{held}', 'p', 'd', 'd', 'none', '[]', 'n', '{{}}', "
+                    "'2026-11-30 01:00:00')"
+                )
+    migrate.upgrade(empty_database)
+    with empty_database.read() as session:
+        rows = session.execute(sa.text("SELECT id, failing, warning, reach, why_now FROM candidate ORDER BY id")).all()
+    assert [tuple(row) for row in rows] == [("a", 1, 2, -1, ""), ("b", 0, 0, -1, ""), ("c", 0, 0, -1, "")]

@@ -164,6 +164,41 @@ def test_without_a_namespace_what_waits_and_what_holds_is_listed_for_all(termina
     assert terminal.json("queue", "-n", "another/place") == []
 
 
+def test_the_queue_is_narrowed_and_put_in_order(terminal: Terminal, shop: Desk) -> None:
+    shop.night(finding(shop, "cancel_order"), finding(shop, "look"))
+    (one, _), (two, _) = shop.candidates()
+    with shop.database.write() as session:
+        session.get_one(Candidate, (shop.namespace, one.id)).tier = "low"
+        for identity, reach in ((one.id, 5), (two.id, 9)):
+            session.get_one(Candidate, (shop.namespace, identity)).reach = reach
+
+    def listed(*arguments: str) -> list[str]:
+        return [each["id"] for each in terminal.json("queue", "-n", shop.namespace, *arguments)]
+
+    assert listed("--sort", "reach") == [two.id, one.id]
+    assert listed("--tier", "low") == [one.id]
+    assert listed("--kind", "exemplar") == []
+    first = terminal.json("queue", "-n", shop.namespace)[0]
+    assert (first["why_now"], first["parked"]) == (["new"], None)
+    assert run(["queue", "--tier", "middling"]) == run(["queue", "--sort", "colour"]) == 2
+
+
+def test_what_waits_for_evidence_comes_after_the_others_and_says_for_what(
+    terminal: Terminal, shop: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shop.night(finding(shop, "cancel_order"), finding(shop, "look"))
+    (first, _), (second, _) = shop.candidates()
+    with shop.database.write() as session:
+        row = session.get_one(Candidate, (shop.namespace, first.id))
+        row.parked_at, row.wanted = shop.now, {"runs": 5, "agent": "support-bot"}
+    assert [each["id"] for each in terminal.json("queue")] == [second.id, first.id]
+    assert terminal.json("queue")[1]["parked"]["for"] == "5 more judged runs of support-bot"
+    page = terminal.read("queue")
+    assert page.index(second.id) < page.index("waiting for evidence") < page.index(first.id)
+    assert "5 more judged runs of support-bot" in page
+
+
 def test_an_endless_odds_ratio_is_said_in_words(
     terminal: Terminal, shop: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from storage.engine import Database
+from storage.episodes import ensure_namespace
+from storage.settings import Settings
 from support.local import Home, Up, answers
 from support.processes import wait_until
+from worker.cli.demo import first_start
+from worker.cli.store import Store
 from worlds import generate
 
 pytestmark = pytest.mark.processes
@@ -92,6 +97,17 @@ def test_a_night_through_the_worker_has_the_result_of_a_local_one(home: Home, tm
 def test_the_demo_has_something_to_review_in_every_world(demo_home: Home) -> None:
     waits = {each["namespace"] for each in demo_home.json("queue")}
     assert waits == {"demo/shopping", "demo/travel", "demo/support"}
+
+
+def test_the_runs_of_a_fresh_demo_are_recent_enough_for_a_reach(demo_home: Home) -> None:
+    assert all(each["reach"] > 0 for each in demo_home.json("queue"))
+
+
+def test_a_later_demo_makes_the_runs_of_the_first(database: Database) -> None:
+    with database.write() as session:
+        ensure_namespace(session, "demo/travel", datetime(2026, 3, 20, 23, 59, 30, tzinfo=UTC))
+    store = Store(Settings(_env_file=None), database)  # type: ignore[call-arg]
+    assert {first_start(store, "demo/travel") for _ in range(2)} == {datetime(2026, 3, 6, 8, tzinfo=UTC)}
 
 
 def test_the_demo_is_harmless_a_second_time(home: Home) -> None:

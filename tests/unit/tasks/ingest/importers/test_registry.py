@@ -101,7 +101,7 @@ def test_any_bytes_are_read_or_rejected(data: bytes, name: str) -> None:
         ('{"task": "x"}'.encode("utf-16"), "UTF-16"),
         ('{"task": "x"}'.encode("utf-16-le"), "UTF-16"),
         ('{"task": "x"}'.encode("utf-32"), "UTF-16 or UTF-32"),
-        (gzip.compress(gzip.compress(b"{}")), "it is gzip: unpack it first"),
+        (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "it is gzip: unpack it first"),
         (b"PK\x03\x04\x14\x00 no text", "a zip archive"),
     ],
 )
