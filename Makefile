@@ -66,7 +66,7 @@ bench: setup  ## Measure on this machine: ingest, nights, whether what nights fi
 	@$(BIN)/python benchmarks/drafts.py
 	@$(BIN)/python benchmarks/pages.py
 
-screens: setup  ## Take the README's picture anew, from the demo in Chromium
+screens: setup  ## Take the pictures of README and guides anew, from the demo in Chromium
 	@$(BIN)/python docs/make_screens.py
 
 clean:  ## Remove the environment, caches and build output; the home folder .slowwave stays

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
+from review_ui import links
 from review_ui.errors import LoginNeeded, PageRefused, TooManyTries
 from review_ui.reader import answering, reader_of
 from review_ui.shield import HEADERS
@@ -93,13 +94,13 @@ def handlers(site: Site) -> dict[type[Exception], Handler]:
 def on_login_needed(request: Request, _error: LoginNeeded) -> Response:
     """To the login page, and back after it. A request for a part of a page takes the whole page there."""
     if request.headers.get("hx-request") == "true":
-        open_now = urlsplit(request.headers.get("hx-current-url", ""))
-        return Response(status_code=401, headers={"HX-Redirect": _login_link(open_now.path, open_now.query)})
+        open_now = links.local(request.headers.get("hx-current-url", ""))
+        return Response(status_code=401, headers={"HX-Redirect": _login_link(open_now)})
     if request.method != "GET":
         return RedirectResponse("/login", status_code=303)
-    return RedirectResponse(_login_link(request.url.path, request.url.query), status_code=303)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(_login_link(request.url.path + query), status_code=303)
 
 
-def _login_link(path: str, query: str) -> str:
-    wanted = path + (f"?{query}" if query else "")
+def _login_link(wanted: str) -> str:
     return f"/login?next={quote(wanted, safe='')}" if wanted not in ("", "/queue") else "/login"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 
 def candidate(namespace: str, candidate_id: str) -> str:
@@ -64,3 +64,12 @@ def with_query(path: str, **values: str | int | None) -> str:
 def event(namespace: str, epoch: int) -> str:
     """An event's page."""
     return f"/events/{quote(namespace)}/{epoch}"
+
+
+def local(address: str) -> str:
+    """Path and query of an address that a browser sent; empty where it is none."""
+    try:
+        found = urlsplit(address)
+    except ValueError:
+        return ""
+    return found.path + (f"?{found.query}" if found.query else "")

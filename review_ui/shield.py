@@ -63,7 +63,7 @@ class Shield:
         length = headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()):
             return PlainTextResponse("A form needs a Content-Length.\n", 411)
-        if int(length) > LARGEST_FORM:
+        if len(length) > 12 or int(length) > LARGEST_FORM:
             return PlainTextResponse(f"A form may have at most {LARGEST_FORM} bytes.\n", 413)
         if not self._is_own(headers):
             return PlainTextResponse(

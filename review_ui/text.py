@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from babel.dates import format_datetime
 from markupsafe import Markup
 
-from review_ui.hidden import pieces
+from review_ui.hidden import Piece, pieces
 from review_ui.reader import reader, zone
 from review_ui.words import BABEL, _, ngettext
 
@@ -30,26 +30,33 @@ def visible(value: object) -> Markup:
     """Escaped text in which nothing is hidden: invisible characters written out, mixed-script words flagged."""
     if isinstance(value, Markup):
         return value
-    made = Markup()
+    # Joined once, each mark made once: a text may hold tens of thousands of hidden characters.
+    known: dict[Piece, Markup] = {}
+    made: list[Markup] = []
     for piece in pieces("" if value is None else str(value)):
-        if piece.kind == "hidden":
-            made += _HIDDEN.format(why=piece.why, label=piece.label)
-        elif piece.kind == "mixed":
-            made += _MIXED.format(why=piece.why, text=piece.text, label=piece.label)
+        if piece.kind == "text":
+            made.append(Markup.escape(piece.text))
         else:
-            made += Markup.escape(piece.text)
-    return made
+            made.append(known[piece] if piece in known else known.setdefault(piece, _mark(piece)))
+    return Markup().join(made)
+
+
+def _mark(piece: Piece) -> Markup:
+    if piece.kind == "hidden":
+        return _HIDDEN.format(why=piece.why, label=piece.label)
+    return _MIXED.format(why=piece.why, text=piece.text, label=piece.label)
 
 
 def prose(value: object) -> Markup:
     """Visible text in which what stands between backticks is set as code, instead of between backticks."""
     if isinstance(value, Markup):
         return value
-    text, made, at = "" if value is None else str(value), Markup(), 0
+    text, at = "" if value is None else str(value), 0
+    made: list[Markup] = []
     for match in _CODE_SPAN.finditer(text):
-        made += visible(text[at : match.start()]) + _CODE.format(visible(match.group()[1:-1]))
+        made += (visible(text[at : match.start()]), _CODE.format(visible(match.group()[1:-1])))
         at = match.end()
-    return made + visible(text[at:])
+    return Markup().join([*made, visible(text[at:])])
 
 
 def plain(value: object) -> str:

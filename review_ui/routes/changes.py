@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form
+from fastapi import APIRouter, Depends, Form, Path
 from fastapi.responses import RedirectResponse, Response
 from sqlmodel import Session
 
@@ -42,6 +42,7 @@ PATH = "/candidates/{namespace:path}/{candidate_id}"
 VERSION = "/rules/{namespace:path}/{rule_id}/versions/{number}/propose"
 Field = Annotated[str, Form()]
 Fields = Annotated[list[str], Form()]
+VersionNumber = Annotated[int, Path(ge=1, lt=2**31)]
 
 
 def typed(
@@ -153,7 +154,7 @@ def take_request_back(
 
 
 @router.get(VERSION)
-def show_proposal(site: SiteDep, who: ViewerDep, namespace: str, rule_id: str, number: int) -> Response:
+def show_proposal(site: SiteDep, who: ViewerDep, namespace: str, rule_id: str, number: VersionNumber) -> Response:
     """The text of an active version, to make the next one of."""
     row = _version(site, who, namespace, rule_id, number)
     if not who.reviewer().may_decide(namespace):
@@ -168,7 +169,7 @@ def propose(
     who: DecidingViewer,
     namespace: str,
     rule_id: str,
-    number: int,
+    number: VersionNumber,
     content_hash: Field,
     form: TypedForm,
 ) -> Response:

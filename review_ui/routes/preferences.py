@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
+from review_ui import links
 from review_ui.reader import LANGUAGE_COOKIE, LANGUAGES, SHORTCUTS_COOKIE
 from review_ui.routes.login import local_path
 from review_ui.site import SiteDep
@@ -21,8 +21,7 @@ def keep_preferences(
     request: Request, site: SiteDep, language: Annotated[str, Form()] = "", shortcuts: Annotated[str, Form()] = "off"
 ) -> Response:
     """Keep a language and whether single keys act, then go back to the page that was open."""
-    came = urlsplit(request.headers.get("referer", ""))
-    back = local_path(came.path + (f"?{came.query}" if came.query else "")) if came.path else "/queue"
+    back = local_path(links.local(request.headers.get("referer", "")))
     answer = RedirectResponse(back, status_code=303)
     chosen = {SHORTCUTS_COOKIE: "on" if shortcuts == "on" else "off"}
     if language in LANGUAGES:

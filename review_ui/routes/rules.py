@@ -16,6 +16,7 @@ from review_ui.errors import NotFound, NotYours
 from review_ui.paging import SIZE, offset_of, paged
 from review_ui.routes.answers import refused
 from review_ui.routes.candidates import full_reason
+from review_ui.routes.changes import VersionNumber
 from review_ui.site import Site, SiteDep
 from review_ui.views.readers import Readers, edges_of, readers_view
 from review_ui.views.revocation import SHOWN, BlastRadius, Reached, blast_radius
@@ -156,7 +157,7 @@ def restore_version(
     who: DecidingViewer,
     namespace: str,
     rule_id: str,
-    version: int,
+    version: VersionNumber,
     reason: Annotated[str, Form()] = "",
 ) -> Response:
     """Serve a quarantined version again, on a person's word."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from review_ui.errors import PageRefused
@@ -14,6 +15,7 @@ from storage.tables import Candidate, CandidateRevision
 from tasks.promote.packet import missing_parts
 
 BULK_TIER = "low"
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MOST = 50
 DONE = {
     "approved": N_("Approved. One more reviewer has to approve it."),
@@ -52,7 +54,7 @@ def picks_of(values: list[str]) -> list[Picked]:
     """
     try:
         found = list(dict.fromkeys(Picked(*map(_text, json.loads(value))) for value in values))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise PageRefused(
             _("A choice of this form is malformed."), _("Go back, reload the queue and choose.")
         ) from error
@@ -64,8 +66,8 @@ def picks_of(values: list[str]) -> list[Picked]:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a choice is made of four texts")
+    if not isinstance(value, str) or UNSTORABLE.search(value):
+        raise TypeError("a choice is made of four texts that a database takes")
     return value
 
 

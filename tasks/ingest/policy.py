@@ -50,10 +50,14 @@ def parse_policy(text: str) -> dict[str, Any]:
         return read_policy(json.loads(text))
     except RecursionError:
         raise BadPolicy("the policy is nested too deeply") from None
-    except json.JSONDecodeError as no_json:
+    except BadPolicy:
+        raise
+    except ValueError as no_json:  # of JSON, or a number of more digits than Python reads
         try:
             return read_policy(tomllib.loads(text))
-        except (tomllib.TOMLDecodeError, RecursionError) as no_toml:
+        except BadPolicy:
+            raise
+        except (ValueError, RecursionError) as no_toml:
             looks_like_json = text.lstrip().startswith(("{", "["))
             why = f"as JSON: {no_json}" if looks_like_json else f"as TOML: {no_toml}"
             raise BadPolicy(f"the policy is neither JSON nor TOML; {why}") from None

@@ -376,13 +376,13 @@ def _write(database: Database, base: _Base, made: _Made, who: _Who) -> Edited | 
             "number": candidate.number + 1, "content_hash": hashes[0], "packet_hash": hashes[1],
             "tier": made.packet["tier"], "tier_why": made.packet["tier_why"], "title": texts.title_of(made.content),
             "revoked_before": made.packet.get("revoked_before") is not None,
-            "replaces_rule_id": rule_id, "replaces_version": version, **made.extra,
+            "replaces_rule_id": rule_id, "replaces_version": version, "taken_by": [], **made.extra,
         }  # fmt: skip
         if not move_candidate(session, candidate, "staged", who.now, extra=changes):
             raise _other_content(candidate, was.content_hash)
-        voided = void_decisions(
-            session, namespace, was.id, why=CHANGED, now=who.now, verdict="approve", content_hash=was.content_hash
-        ) if was.state in OPEN else 0  # fmt: skip
+        # Whatever their content: those that made the version in force would count again once the text is back to its.
+        fell = void_decisions(session, namespace, was.id, why=CHANGED, now=who.now, verdict="approve")
+        voided = fell if was.state in OPEN else 0
         _add_revision(session, base, candidate, made, who)
         if made.conflicts is not None:
             run_id = base.revision.run_id or candidate.run_id or ""

@@ -62,7 +62,7 @@ def merge(
     now: datetime,
     secret: bytes,
 ) -> Merged:
-    """Merge ``other_id`` into ``into_id``, whose text stays as it is. The other is void, and its decisions with it.
+    """Merge ``other_id`` into ``into_id``, whose text stays as it is. The other is void, and its approvals with it.
 
     The approvals of the one that is kept stand unless the other brings a group that speaks against it. The same merge
     again is a success without a second effect.
@@ -90,7 +90,7 @@ def merge(
         extra: dict[str, Any] = {"taken_by": [into_id], "wanted": {}, "parked_at": None, "parked_by": None}
         if not move_candidate(session, other, "void", now, extra=extra):
             raise HashMismatch(f"candidate {other_id} changed while it was being merged; reload it and read again")
-        void_decisions(session, namespace, other_id, why=why, now=now)
+        void_decisions(session, namespace, other_id, why=why, now=now, verdict="approve")
         resolve_conflicts(session, namespace, [f"candidate:{other_id}"])
         new = entry(
             other_id,

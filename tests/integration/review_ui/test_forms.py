@@ -156,3 +156,48 @@ def test_a_missing_value_and_an_unknown_page_are_told_in_words(browse: Browse, c
     assert browser.get("/queue?page=0").status_code == 422
     assert browser.get("/queue?namespace=%00").status_code == 404
     assert browser.get("/candidates/a%00b/c").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[::1", "http://a]b/", "//evil.example/", "http://testserver//evil.example"]
+)
+def test_a_malformed_address_of_the_open_page_leads_home_and_nowhere_else(
+    browse: Browse, anonymous: TestClient, address: str
+) -> None:
+    kept = browse().post("/preferences", data={"language": "en"}, headers={"referer": address})
+    assert kept.status_code == 303
+    assert kept.headers["location"] in ("/queue", "/")
+    part = anonymous.get("/queue", headers={"hx-request": "true", "hx-current-url": address})
+    assert part.status_code == 401
+    assert part.headers["hx-redirect"].startswith("/login")
+
+
+def test_a_length_of_more_digits_than_python_reads_is_too_long(anonymous: TestClient) -> None:
+    answer = anonymous.post("/preferences", data={"language": "en"}, headers={"content-length": "9" * 5000})
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("number", ["0", "-1", str(2**63), "9" * 30])
+def test_a_version_that_no_database_could_hold_is_refused(browse: Browse, number: str) -> None:
+    browser, link = browse(), f"/rules/{SPACE}/r/versions/{number}"
+    form = {"csrf": fields(browser.get("/queue").text, "/logout")["csrf"], "reason": "x", "content_hash": "y"}
+    assert browser.get(f"{link}/propose").status_code == 422
+    assert browser.post(f"{link}/propose", data=form).status_code == 422
+    assert browser.post(f"{link}/restore", data=form).status_code == 422
+
+
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+@pytest.mark.parametrize(
+    "pick", ["[" * 15_000, "9" * 5000, f'["{SPACE}", "\\ud800", "a", "b"]', f'["{SPACE}", "cand\\u0000", "a", "b"]'],
+    ids=["deep", "huge", "surrogate", "nul"],
+)  # fmt: skip
+def test_a_choice_that_no_box_of_ours_sends_is_refused(
+    browse: Browse, database: Database, candidate: tuple[str, str], pick: str, verdict: str
+) -> None:
+    browser = browse()
+    csrf = fields(browser.get("/queue").text, "/logout")["csrf"]
+    form = {"csrf": csrf, "verdict": verdict, "pick": pick, "reason": "x"}
+    answer = browser.post("/queue/bulk", data=form)
+    assert answer.status_code < 500
+    assert "malformed" in answer.text
+    assert state(database) == "staged"

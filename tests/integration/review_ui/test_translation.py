@@ -23,7 +23,8 @@ STORED = "기록"
 DATA = re.compile(
     "|".join(
         (
-            r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", r"Slowwave", r"UTC", r"JSON", r"English", r"U\+[0-9A-F]{4,6}",
+            r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
+            r"Slowwave", r"UTC", r"JSON", r"English", r"U\+[0-9A-F]{4,6}",
             r"acme/support2?", r"\brosa\b", r"\b(?:cand|ep|run|rule|session-ep)-\d\b", r"\b[0-9a-f]{8,64}\b",
             r"\borders/\d\b", r"\borders-api\b", r"\bv\d\b",
             r"\bada\b", r"\bavoid-get-order-cancel-order-[a-z0-9-]+(?:@\d)?", r"\bcanonical\b",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
+from storage.ids import uuid7
 from storage.queries import candidates as candidate_queries
 from storage.queries.parts import still_taken
 from storage.tables import AuditEntry, Candidate, CandidateRevision, Decision, Evidence
@@ -116,6 +117,23 @@ def test_the_other_is_void_with_its_decisions_and_both_are_in_the_audit_log(pair
     assert audited(desk, into.id)[-1][0] == "candidate.merge"
     assert audited(desk, other.id)[-1] == ("candidate.void", audited(desk, other.id)[-1][1])
     assert audited(desk, other.id)[-1][1]["why"] == f"merged into {into.id}"
+
+
+def test_words_that_were_rejected_before_stay_rejected_after_a_merge(pair: tuple[Desk, list[Found]]) -> None:
+    desk, _ = pair
+    _, other = both(desk)
+    with desk.database.write() as session:
+        session.add(
+            Decision(
+                namespace=desk.namespace, id=uuid7(), candidate_id=other.id, number=1, content_hash="earlier words",
+                packet_hash=other.packet_hash, verdict="reject", reviewer_id=desk.people["bo"].user_id,
+                reason="too wide", at=desk.now,
+            )
+        )  # fmt: skip
+    united(desk)
+    with desk.database.read() as session:
+        refused = candidate_queries.rejected_hashes(session, desk.namespace, [other.id])
+    assert refused == {(other.id, "earlier words")}
 
 
 def test_an_approval_stands_unless_the_other_brings_a_group_against_it(desk: Desk) -> None:

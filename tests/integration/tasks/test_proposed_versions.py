@@ -9,8 +9,10 @@ import pytest
 
 from storage.queries import evidence as evidence_queries
 from storage.queries import rules as rule_queries
-from support.changing import again, current, propose_as, take_back_as
-from support.reviewing import Desk, Ran, finding
+from storage.tables import RuleVersion
+from support.changing import act, again, current, propose_as, take_back_as
+from support.reviewing import Desk, Found, Ran, avoid, do, finding, those_with, tried
+from tasks.contrast.predicate import Predicate
 from tasks.promote.errors import (
     AlreadyDecided,
     HashMismatch,
@@ -19,6 +21,7 @@ from tasks.promote.errors import (
     SelfApproval,
     WrongState,
 )
+from tasks.stage.merge_step import merge
 
 WORDS = ["Look at the order first.", "Then say what is allowed."]
 
@@ -106,3 +109,35 @@ def test_a_proposal_does_not_bring_back_a_rule_that_was_revoked_while_it_waited(
     desk.revoke(rule[0])
     with pytest.raises(Quarantined, match="was revoked since"):
         desk.approve(current(desk, done.candidate_id)[0], "bo")
+
+
+def test_approvals_that_made_the_version_in_force_do_not_count_for_a_proposal_brought_back_to_its_text(
+    desk: Desk,
+) -> None:
+    ids = desk.record(*[Ran(f"t{n}", "success", ("refund_order",)) for n in range(4)])
+    desk.night(Found(do("refund_order"), ids, low=2.0, high=20.0))
+    first = desk.only()
+    assert desk.approve(first, "ana").state == "approved"
+    made = desk.approve(current(desk, first.id)[0], "bo")
+    rule = (str(made.rule_id), int(made.version or 0))
+    propose_as(desk, rule, active_text(desk, rule), "cy", guidance=WORDS)
+    with desk.database.write() as session:  # another rule was put in its place meanwhile
+        session.get_one(RuleVersion, (desk.namespace, *rule)).state = "superseded"
+    desk.person("dee")
+    take_back_as(desk, current(desk, first.id)[0], "cy")
+    result = desk.approve(current(desk, first.id)[0], "dee")
+    assert (result.state, result.have, result.needed) == ("approved", 1, 2)
+
+
+def test_a_proposal_that_takes_up_a_merged_one_stands_for_itself(desk: Desk) -> None:
+    runs = tried("cancel_order", 8)
+    shown = those_with(desk.record(*runs), "cancel_order", runs)
+    rule = desk.promoted(Found(avoid("cancel_order"), shown[:10]))
+    desk.later().night(Found(Predicate("missing-check", ("look", "cancel_order"), "avoid"), shown[6:]))
+    (into,) = [row for row, _ in desk.candidates("staged")]
+    lost = current(desk, propose_as(desk, rule, active_text(desk, rule), guidance=WORDS).candidate_id)[0]
+    hashes = {"content_hash": into.content_hash, "other_hash": lost.content_hash}
+    merge(desk.database, desk.namespace, into.id, lost.id, **hashes, **act(desk, "bo"))
+    assert current(desk, lost.id)[0].taken_by == [into.id]
+    propose_as(desk, rule, active_text(desk, rule), "cy", guidance=["Look again."])
+    assert (current(desk, lost.id)[0].state, current(desk, lost.id)[0].taken_by) == ("staged", [])

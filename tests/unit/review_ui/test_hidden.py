@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from review_ui.hidden import pieces, signs
+from review_ui import text
+from review_ui.hidden import Piece, pieces, signs
 from review_ui.text import folded, plain, prose, visible
 
 LISTED = [
@@ -107,3 +108,12 @@ def test_zero_width_bits_between_latin_letters_are_shown_one_by_one() -> None:
 def test_a_megabyte_of_text_is_marked_in_a_second() -> None:
     text = ("Call `get_order` первым, then wait\u200b. " * 30_000)[:1_000_000]
     assert signs(text)[0] > 20_000
+
+
+def test_a_text_of_nothing_but_hidden_characters_makes_each_mark_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Piece] = []
+    mark = text._mark
+    monkeypatch.setattr(text, "_mark", lambda piece: made.append(piece) or mark(piece))
+    shown = visible("a\u200b" * 40_000 + "p\u0430y")
+    assert [piece.label for piece in made] == ["U+200B", "Cyrillic + Latin"]
+    assert shown.count("U+200B</span>") + shown.count("U+200B</") >= 40_000

@@ -64,7 +64,10 @@ def test_what_is_wrong_is_named(value: Any, told: str) -> None:
         read_policy(value)
 
 
-@pytest.mark.parametrize(("text", "told"), [("{", "as JSON"), ("owner = ", "as TOML"), ("[" * 100_000, "nested|JSON")])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "as JSON"), ("owner = ", "as TOML"), ("[" * 100_000, "nested|JSON"), ("9" * 5000, "TOML")],
+)
 def test_what_is_neither_json_nor_toml_says_where(text: str, told: str) -> None:
     with pytest.raises(BadPolicy, match=told):
         parse_policy(text)
