@@ -17,13 +17,13 @@ from review_ui.paging import offset_of
 from review_ui.reserving import reserve_for
 from review_ui.routes.answers import refused
 from review_ui.routes.changes import changes_of
-from review_ui.routes.parts import part_forms_of
 from review_ui.site import Site, SiteDep
 from review_ui.viewed import record_view
 from review_ui.views.candidate import Found, candidate_view
 from review_ui.views.decision import contradicts, offered
 from review_ui.views.evidence import SIZE, EvidenceColumn, evidence_column
 from review_ui.views.packet import content_of
+from review_ui.views.parts import parts_view
 from review_ui.views.reading import parts_of, reading
 from review_ui.views.reserved import reserved_view
 from review_ui.views.spoken import spoken_of
@@ -80,7 +80,6 @@ def show_candidate(
         ]
         beside = neighbours(session, Asked(now, who.namespaces), found.candidate)
         changes = changes_of(session, site, found.candidate, found.revision)
-        parts = part_forms_of(session, found.candidate, found.revision)
         is_author = who.user_id in authors_of(session, namespace, candidate_id)
     view = candidate_view(found)
     text = reading(view.content, part)
@@ -109,7 +108,7 @@ def show_candidate(
         shows_edit=text.is_last or (changes.edit is not None and bool(changes.edit.too_long)),
         reserved=reserved_view(holder, who.user_id, view.link, now),
         changes=changes,
-        parts=parts,
+        parts=parts_view(found.candidate),
         said=_(SAID.get(said, "")),
         approve_reasons=offered("approve"),
         reject_reasons=offered("reject"),

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query
 from fastapi.responses import RedirectResponse, Response
-from sqlmodel import Session
 
 from review_ui import links
 from review_ui.access import DecidingViewer, Viewer, ViewerDep
@@ -15,10 +14,9 @@ from review_ui.errors import NotYours, PageRefused
 from review_ui.gather import only_row
 from review_ui.routes.answers import refused
 from review_ui.site import Site, SiteDep
-from review_ui.views.parts import Parts, parts_view, picked, with_choices, with_named
+from review_ui.views.parts import Parts, parts_view, picked, with_choices, with_duplicates, with_named
 from review_ui.words import _
 from storage.queries.candidates import candidate_by_id
-from storage.tables import Candidate, CandidateRevision
 from tasks.context import PipelineSettings
 from tasks.promote.errors import DecisionRefused
 from tasks.stage.merge import Likely
@@ -30,11 +28,6 @@ router = APIRouter()
 PATH = "/candidates/{namespace:path}/{candidate_id}"
 Field = Annotated[str, Form()]
 SETTINGS = PipelineSettings()
-
-
-def part_forms_of(session: Session, candidate: Candidate, revision: CandidateRevision) -> Parts | None:
-    """The forms on a candidate's page, read in the page's own session; None where none of them fits."""
-    return parts_view(candidate, likely_duplicates(session, candidate, revision))
 
 
 @router.get(PATH + "/split")
@@ -78,7 +71,7 @@ def show_duplicates(
     other: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Candidates that may be duplicates, and one that the reviewer named by its id."""
-    parts, named = _parts(site, who, namespace, candidate_id), other.strip()
+    parts, named = _parts(site, who, namespace, candidate_id, duplicates=True), other.strip()
     if named:
         with site.database.read() as session:
             row = candidate_by_id(session, namespace, named)
@@ -118,11 +111,13 @@ def _seen(site: Site, who: Viewer, namespace: str, candidate_id: str) -> None:
         only_row(session, who.namespaces, namespace, candidate_id)
 
 
-def _parts(site: Site, who: Viewer, namespace: str, candidate_id: str) -> Parts:
-    """The forms, for whoever may use them."""
+def _parts(site: Site, who: Viewer, namespace: str, candidate_id: str, *, duplicates: bool = False) -> Parts:
+    """The forms, for whoever may use them; with the duplicates that are likely, where they are asked for."""
     with site.database.read() as session:
         candidate, revision = only_row(session, who.namespaces, namespace, candidate_id)
-        parts = part_forms_of(session, candidate, revision)
+        parts = parts_view(candidate)
+        if parts is not None and duplicates:
+            parts = with_duplicates(parts, namespace, likely_duplicates(session, candidate, revision))
     if not who.reviewer().may_decide(namespace):
         raise NotYours(_("Your role reads and does not decide."), _("Ask a reviewer, or an admin for the role."))
     if parts is None or candidate.state not in OPEN:

@@ -78,7 +78,8 @@ class Pick:
 class Parts:
     """The forms that make several candidates of one, or one of several. ``splitting`` is None until it was asked for.
 
-    ``nobody`` says that a candidate that was named is not there.
+    Neither is ``picks``: to look for duplicates is to read what else waits. ``nobody`` says that a candidate that was
+    named is not there.
     """
 
     title: str
@@ -87,12 +88,12 @@ class Parts:
     merge_link: str
     content_hash: str
     splitting: Splitting | None
-    picks: tuple[Pick, ...]
+    picks: tuple[Pick, ...] | None
     nobody: str = ""
     merge_open: bool = False
 
 
-def parts_view(candidate: Candidate, likely: Sequence[Likely]) -> Parts | None:
+def parts_view(candidate: Candidate) -> Parts | None:
     """The forms on a candidate's page; None for what can be neither split nor merged."""
     if candidate.kind != "rule":
         return None
@@ -104,8 +105,13 @@ def parts_view(candidate: Candidate, likely: Sequence[Likely]) -> Parts | None:
         merge_link=f"{link}/merge",
         content_hash=candidate.content_hash,
         splitting=None,
-        picks=tuple(_pick(candidate.namespace, one) for one in likely),
+        picks=None,
     )
+
+
+def with_duplicates(parts: Parts, namespace: str, likely: Sequence[Likely]) -> Parts:
+    """The forms, with the candidates that look like duplicates of this one."""
+    return replace(parts, picks=tuple(_pick(namespace, one) for one in likely))
 
 
 def with_choices(parts: Parts, found: Choices) -> Parts:
@@ -119,7 +125,7 @@ def with_named(parts: Parts, namespace: str, named: str, found: Likely | None) -
     if found is None:
         nobody = _("No candidate {id} waits in this namespace.").format(id=shortened(named, 80))
         return replace(parts, nobody=nobody)
-    others = tuple(one for one in parts.picks if one.link != links.candidate(namespace, found.id))
+    others = tuple(one for one in parts.picks or () if one.link != links.candidate(namespace, found.id))
     return replace(parts, picks=(replace(_pick(namespace, found), chosen=True), *others))
 
 

@@ -94,7 +94,8 @@ def test_what_it_can_be_split_by_is_weighed_when_it_is_asked_for_and_works_witho
 
 def test_a_duplicate_is_offered_with_why_and_merged(desk: Desk, browse: Browse) -> None:
     into, other, rosa = staged(desk), of_kind(desk, "missing-check"), browse()
-    page = rosa.get(link_of(into)).text
+    assert f'href="{link_of(into)}/merge"' in rosa.get(link_of(into)).text  # to look for them is to read all that waits
+    page = rosa.get(f"{link_of(into)}/merge").text
     assert radios(page, "other") == [f"{other.id}:{other.content_hash}"]
     assert f'href="{link_of(other)}"' in page
     form = fields(page, f"{link_of(into)}/merge") | {"other": radios(page, "other")[0]} | REASON
@@ -107,7 +108,7 @@ def test_a_duplicate_is_offered_with_why_and_merged(desk: Desk, browse: Browse) 
 
 def test_any_candidate_may_be_named_and_is_shown_before_it_is_merged(desk: Desk, browse: Browse) -> None:
     into, named, rosa = staged(desk), of_kind(desk, "loop"), browse()
-    assert f"{named.id}:{named.content_hash}" not in radios(rosa.get(link_of(into)).text, "other")
+    assert f"{named.id}:{named.content_hash}" not in radios(rosa.get(f"{link_of(into)}/merge").text, "other")
     page = rosa.get(f"{link_of(into)}/merge", params={"other": named.id}).text
     assert radios(page, "other")[0] == f"{named.id}:{named.content_hash}"
     assert 'aria-describedby="duplicate-1" checked' in page
