@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -19,6 +19,7 @@ from review_ui.views.packet import effect_of, groups_of, held_out_of
 from review_ui.words import N_, _, ngettext
 from storage.queries.facets import Facets
 from storage.queries.queue import Age, Asked, Checks, Found, Order, Standing
+from storage.tables import Candidate
 from storage.tables.review import NOT_MEASURED
 from tasks.stage import columns
 from tasks.stage.reserve_step import Holder
@@ -136,18 +137,21 @@ class Filters:
 
 
 @dataclass(frozen=True)
+class Badge:
+    """A word with a colour; the word says it too."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
 class QueueRow:
     """One candidate at a glance. ``pick`` names it exactly for a decision in bulk; empty where none can be taken."""
 
     link: str
     title: str
     namespace: str
-    kind: str
-    kind_words: str
-    tier: str
-    tier_words: str
-    state: str
-    state_words: str
+    badges: tuple[Badge, ...]
     effect_words: str
     effect_says: str
     drawing: Mini | None
@@ -156,12 +160,7 @@ class QueueRow:
     groups: str
     reach: str
     why_now: tuple[str, ...]
-    failing: str
-    warning: str
-    conflicts: str
-    revoked_before: bool
-    forced: bool
-    passes: bool
+    flags: tuple[Badge, ...]
     age: str
     reader: str
     is_mine: bool
@@ -174,21 +173,16 @@ def queue_row(
     found: Found, conflicts: int, holder: Holder | None, now: datetime, viewer_id: str, *, may_decide: bool
 ) -> QueueRow:
     """A row from a candidate and its standing revision."""
-    candidate, _content, packet = found
+    candidate, packet = found
     effect, held = effect_of(packet), held_out_of(packet)
     is_open = candidate.state in ("staged", "approved")
     title = shortened(candidate.title, 240)
-    failing, warning, groups = candidate.failing, candidate.warning, groups_of(packet)[0]
+    groups = groups_of(packet)[0]
     return QueueRow(
         link=links.candidate(candidate.namespace, candidate.id),
         title=title,
         namespace=candidate.namespace,
-        kind=candidate.kind,
-        kind_words=said(KINDS, candidate.kind),
-        tier=candidate.tier,
-        tier_words=said(TIERS, candidate.tier),
-        state=candidate.state,
-        state_words=said(CANDIDATE_STATES, candidate.state),
+        badges=tuple(_badges(candidate, forced=bool(packet.get("forced")))),
         effect_words=effect.words,
         effect_says=_effect_says(effect.estimate),
         drawing=mini(effect.estimate),
@@ -197,12 +191,7 @@ def queue_row(
         groups=f"{groups:,}" if groups else "–",
         reach=reach_words(candidate.reach),
         why_now=why_words(candidate.why_now)[:MOST_REASONS] if is_open else (),
-        failing=ngettext("{n} check fails", "{n} checks fail", failing).format(n=failing) if failing else "",
-        warning=ngettext("{n} to look at", "{n} to look at", warning).format(n=warning) if warning else "",
-        conflicts=ngettext("{n} conflict", "{n} conflicts", conflicts).format(n=conflicts) if conflicts else "",
-        revoked_before=candidate.revoked_before,
-        forced=bool(packet.get("forced")),
-        passes=not (failing or warning or conflicts or candidate.revoked_before),
+        flags=tuple(_flags(candidate, conflicts)) or (Badge("good", _("checks pass")),),
         age=age_words(candidate.created_at, now),
         reader=holder_words(holder, viewer_id) if is_open else "",
         is_mine=holder is not None and holder.is_person(viewer_id),
@@ -212,6 +201,29 @@ def queue_row(
         else "",
         pick_words=_("Choose: {title}").format(title=title),
     )
+
+
+def _badges(candidate: Candidate, *, forced: bool) -> Iterator[Badge]:
+    yield Badge(f"tier-{candidate.tier}", said(TIERS, candidate.tier))
+    if candidate.kind != "rule":
+        yield Badge("dim", said(KINDS, candidate.kind))
+    if forced:
+        yield Badge("warn", _("forced, an experiment"))
+    if candidate.state != "staged":
+        yield Badge(f"state-{candidate.state}", said(CANDIDATE_STATES, candidate.state))
+
+
+def _flags(candidate: Candidate, conflicts: int) -> Iterator[Badge]:
+    """What speaks against it."""
+    failing, warning = candidate.failing, candidate.warning
+    if failing:
+        yield Badge("bad", ngettext("{n} check fails", "{n} checks fail", failing).format(n=failing))
+    if warning:
+        yield Badge("warn", ngettext("{n} to look at", "{n} to look at", warning).format(n=warning))
+    if conflicts:
+        yield Badge("warn", ngettext("{n} conflict", "{n} conflicts", conflicts).format(n=conflicts))
+    if candidate.revoked_before:
+        yield Badge("bad", _("revoked before"))
 
 
 def _effect_says(found: Estimate | None) -> str:

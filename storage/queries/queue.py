@@ -64,10 +64,9 @@ class Asked:
 
 
 class Found(NamedTuple):
-    """A candidate with what its standing revision holds."""
+    """A candidate with the packet of its standing revision."""
 
     candidate: Candidate
-    content: dict[str, Any]
     packet: dict[str, Any]
 
 
@@ -75,7 +74,7 @@ def queue_page(session: Session, asked: Asked, order: Order = "worth", offset: i
     """One page in order. The keys are read from an index alone, the rows only of those on the page."""
     keys = _ordered(_keys(asked), asked, order).offset(offset).limit(limit).subquery()
     statement = (
-        select(Candidate, CandidateRevision.content, CandidateRevision.packet)
+        select(Candidate, CandidateRevision.packet)
         .join(keys, (col(Candidate.namespace) == keys.c.namespace) & (col(Candidate.id) == keys.c.id))
         .join(CandidateRevision, current_revision())
     )
@@ -136,9 +135,10 @@ def index_of(asked: Asked) -> str:
     return INDEXED[asked.standing]
 
 
-def time_of(asked: Asked) -> Any:
+def time_of(asked: Asked, table: Any = None) -> Any:
     """What ages are told by: when it came, or when it was closed."""
-    return col(Candidate.created_at) if asked.is_open else col(Candidate.updated_at)
+    columns = Candidate if table is None else table.c
+    return columns.created_at if asked.is_open else columns.updated_at
 
 
 def filters_of(asked: Asked, where: str = "") -> list[sa.ColumnElement[bool]]:
@@ -168,12 +168,12 @@ def filters_of(asked: Asked, where: str = "") -> list[sa.ColumnElement[bool]]:
     return filters
 
 
-def age_filter(asked: Asked) -> list[sa.ColumnElement[bool]]:
+def age_filter(asked: Asked, table: Any = None) -> list[sa.ColumnElement[bool]]:
     """The condition for the age that is asked for, if one is."""
     if asked.age is None:
         return []
-    month = asked.now - AGES["month"]
-    return [time_of(asked) < month if asked.age == "older" else time_of(asked) >= asked.now - AGES[asked.age]]
+    at = time_of(asked, table)
+    return [at < asked.now - AGES["month"] if asked.age == "older" else at >= asked.now - AGES[asked.age]]
 
 
 def disputed() -> sa.CompoundSelect[Any]:

@@ -20,7 +20,7 @@ WAITING = f"parked_at IS NULL AND {OPEN}"
 PARKED = f"parked_at IS NOT NULL AND {OPEN}"
 CLOSED = "state IN ('promoted', 'rejected', 'void')"
 FILTERED = ("namespace", "id", "tier", "kind", "failing", "warning")
-COUNTED = ("namespace", "tier", "kind", "failing", "warning", "created_at")
+COUNTED = ("namespace", "tier", "kind", "failing", "warning")
 
 
 def _listed(name: str, where: str, *columns: str) -> sa.Index:
@@ -53,9 +53,10 @@ class Candidate(Row, table=True):
         _listed("ix_candidate_by_age", WAITING, "created_at", *FILTERED),
         _listed("ix_candidate_by_reach", WAITING, "reach", "rank", *FILTERED, "created_at"),
         _listed("ix_candidate_by_doubts", WAITING, "failing", "warning", "created_at", *FILTERED[:4]),
-        _listed("ix_candidate_facets", WAITING, *COUNTED),
-        _listed("ix_candidate_parked", PARKED, *COUNTED),
-        _listed("ix_candidate_closed", CLOSED, "state", "updated_at", *FILTERED, "created_at"),
+        _listed("ix_candidate_closed", CLOSED, "state", "updated_at", *FILTERED),
+        _listed("ix_candidate_facets", WAITING, *COUNTED, "created_at"),
+        _listed("ix_candidate_facets_parked", PARKED, *COUNTED, "created_at"),
+        _listed("ix_candidate_facets_closed", CLOSED, "state", *COUNTED, "updated_at"),
     )
 
     namespace: str = Field(primary_key=True, foreign_key="namespace.path")

@@ -21,14 +21,16 @@ WAITING = "parked_at IS NULL AND state IN ('staged', 'approved')"
 PARKED = "parked_at IS NOT NULL AND state IN ('staged', 'approved')"
 CLOSED = "state IN ('promoted', 'rejected', 'void')"
 FILTERED = ["namespace", "id", "tier", "kind", "failing", "warning"]
+COUNTED_BY = ["namespace", "tier", "kind", "failing", "warning"]
 LISTED = (
     ("ix_candidate_by_rank", WAITING, ["rank", *FILTERED, "created_at"]),
     ("ix_candidate_by_age", WAITING, ["created_at", *FILTERED]),
     ("ix_candidate_by_reach", WAITING, ["reach", "rank", *FILTERED, "created_at"]),
     ("ix_candidate_by_doubts", WAITING, ["failing", "warning", "created_at", *FILTERED[:4]]),
-    ("ix_candidate_facets", WAITING, ["namespace", "tier", "kind", "failing", "warning", "created_at"]),
-    ("ix_candidate_parked", PARKED, ["namespace", "tier", "kind", "failing", "warning", "created_at"]),
-    ("ix_candidate_closed", CLOSED, ["state", "updated_at", *FILTERED, "created_at"]),
+    ("ix_candidate_closed", CLOSED, ["state", "updated_at", *FILTERED]),
+    ("ix_candidate_facets", WAITING, [*COUNTED_BY, "created_at"]),
+    ("ix_candidate_facets_parked", PARKED, [*COUNTED_BY, "created_at"]),
+    ("ix_candidate_facets_closed", CLOSED, ["state", *COUNTED_BY, "updated_at"]),
 )
 # Checks that a waiting candidate's packet holds, so that a queue from before shows what is wrong with each at once.
 # What no packet holds (reach, why it waits now) is the next night's to find: until then nothing is claimed.
