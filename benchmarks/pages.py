@@ -45,6 +45,7 @@ from support import factories  # noqa: E402
 from support.processes import free_port  # noqa: E402
 from support.review_pages import fields  # noqa: E402
 from tasks.stage import columns  # noqa: E402
+from worker.local_app import settle_memory  # noqa: E402
 
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
 SPACES = ("acme/support", "acme/travel", "acme/retail/eu", "acme/retail/us", "bank/cards", "bank/loans", "lab", "shop")
@@ -255,6 +256,7 @@ def _served(database: Database) -> Iterator[tuple[Timed, str]]:
         settings = Settings(home=Path(home), secret_key=SecretStr("a key for benchmarks, 32 bytes.."))
         timed, port = Timed(create_app(settings, database, lambda: NOW)), free_port()
         server = uvicorn.Server(uvicorn.Config(timed, port=port, log_level="warning", lifespan="off"))
+        settle_memory()
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
