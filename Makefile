@@ -1,6 +1,6 @@
 # One door to everything. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-fast fuzz check format words bench screens clean
+.PHONY: help setup up demo test test-fast test-full fuzz check format words bench screens clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,6 +35,9 @@ endif
 	@# What starts processes comes after the rest, a file at a time on each core: it is held to seconds.
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'not processes and not browser'
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'processes or browser'
+
+test-full: setup  ## The same with every test on both databases, all races, and what takes long (half an hour)
+	@SLOWWAVE_FULL=1 $(MAKE) --no-print-directory test
 
 test-fast: setup  ## Unit tests only: seconds
 	@$(BIN)/python -m pytest tests/unit

@@ -36,6 +36,7 @@ import uvicorn  # noqa: E402
 from pydantic import SecretStr  # noqa: E402
 
 from review_ui.app import create_app  # noqa: E402
+from review_ui.counts import KEPT  # noqa: E402
 from storage import migrate  # noqa: E402
 from storage.engine import Database  # noqa: E402
 from storage.ids import content_hash  # noqa: E402
@@ -56,9 +57,15 @@ READ = 600
 """Candidates that have evidence with episodes: those whose pages are asked for."""
 CITED = 10
 BATCH = 500
+PACKETS = 400
 MOST_MS, MOST_KB = 100.0, 100.0
 CALLS = ("get_order", "cancel_order", "create_return", "find_customer", "refund", "escalate", "update_address")
 Rows = list[dict[str, Any]]
+BLANK = Candidate(
+    namespace="", id="", kind="", tier="", content_hash="", packet_hash="", title="", predicate_id="", created_at=NOW,
+    updated_at=NOW,
+).model_dump()  # fmt: skip
+"""A candidate with the defaults of every column: to make an object of each takes four times as long."""
 
 
 def main() -> None:
@@ -118,9 +125,11 @@ def _load(database: Database, candidates: int, chance: random.Random) -> float:
     for name, namespaces in (("all", ()), ("one", (ALONE,))):
         factories.make_person(database, name, NOW, namespaces=namespaces)
     cited = {path: _episodes(database, path) for path in SPACES}
+    packets = [_packet(chance) for _ in range(PACKETS)]
     total = 0
     for first in range(0, candidates, BATCH):
-        made = [_candidate(number, chance, cited) for number in range(first, min(first + BATCH, candidates))]
+        numbers = range(first, min(first + BATCH, candidates))
+        made = [_candidate(number, chance, cited, chance.choice(packets)) for number in numbers]
         total += sum(one.size for one in made)
         with database.write() as session:
             session.execute(sa.insert(Candidate), [one.candidate for one in made])
@@ -159,30 +168,30 @@ class _Made:
     size: int
 
 
-def _candidate(number: int, chance: random.Random, cited: dict[str, list[str]]) -> _Made:
+def _candidate(number: int, chance: random.Random, cited: dict[str, list[str]], packet: _Packet) -> _Made:
     space, kind, tier = SPACES[number % len(SPACES)], chance.choice(KINDS), chance.choice(TIERS)
     identity = f"{chance.getrandbits(64):016x}"
     one, two = chance.sample(CALLS, 2)
     content = factories.content_for(
         space, when_to_use=f"Before `{one}` in case {number} of a customer who asked for `{two}` the day before"
     )
-    packet = _packet(chance)
-    hashes = content_hash(content), content_hash(packet)
+    hashes = content_hash(content), packet.hash
     created = NOW - timedelta(hours=chance.expovariate(1 / 500))
     parked = chance.random() < 0.02
-    candidate = Candidate(
+    candidate = BLANK | dict(
         namespace=space, id=identity, kind=kind, tier=tier, state="approved" if tier == "high" and chance.random() < 0.2
         else "staged", content_hash=hashes[0], packet_hash=hashes[1], title=content["when_to_use"],
-        predicate_id=identity, family_id="orders", run_id=None, rank=chance.expovariate(1.0),
+        predicate_id=identity, family_id="orders", rank=chance.expovariate(1.0),
         reach=int(chance.expovariate(1 / 40)), parked_at=NOW if parked else None,
         wanted={"runs": 5, "agent": "support-bot"} if parked else {}, created_at=created, updated_at=created,
-        **columns.queue_columns(packet, [chance.choice((columns.NEW, columns.MORE_RUNS, columns.BACK))]),
+        **columns.queue_columns(packet.packet, [chance.choice((columns.NEW, columns.MORE_RUNS, columns.BACK))]),
     )  # fmt: skip
-    revision = CandidateRevision(
-        namespace=space, candidate_id=identity, number=1, content=content, content_hash=hashes[0], packet=packet,
-        packet_hash=hashes[1], author="drafter:statistical/1", drafter="drafter:statistical/1", mode="corrective",
-        prompt_hash="none", created_at=created,
-    )  # fmt: skip
+    revision = {
+        "namespace": space, "candidate_id": identity, "number": 1, "run_id": None, "content": content,
+        "content_hash": hashes[0], "packet": packet.packet, "packet_hash": hashes[1],
+        "author": "drafter:statistical/1", "drafter": "drafter:statistical/1", "mode": "corrective", "inputs": [],
+        "prompt_hash": "none", "cost": {}, "created_at": created,
+    }  # fmt: skip
     evidence = [
         Evidence(
             namespace=space, id=f"{identity}-{place}", candidate_id=identity, number=1, episode_id=episode,
@@ -195,11 +204,19 @@ def _candidate(number: int, chance: random.Random, cited: dict[str, list[str]]) 
         namespace=space, id=f"conflict-{number}", kind="contradiction", left_ref=f"candidate:{identity}",
         right_ref="rule:check-first@1", detail="they say the opposite", at=created,
     ).model_dump() if chance.random() < 0.01 else None  # fmt: skip
-    size = len(orjson.dumps(packet))
-    return _Made(candidate.model_dump(), revision.model_dump(), evidence, conflict, size)
+    return _Made(candidate, revision, evidence, conflict, packet.size)
 
 
-def _packet(chance: random.Random) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Packet:
+    """A packet that many candidates share here, with its hash and its size in bytes: one each would take minutes."""
+
+    packet: dict[str, Any]
+    hash: str
+    size: int
+
+
+def _packet(chance: random.Random) -> _Packet:
     """A packet as nights write it, of about 6 kB."""
     strata = [
         {"stratum": f"orders/{number}", "success_with": chance.randint(0, 9), "success_without": chance.randint(0, 9),
@@ -215,11 +232,12 @@ def _packet(chance: random.Random) -> dict[str, Any]:
     ]  # fmt: skip
     low = chance.uniform(0.01, 0.5)
     effect = {**factories.packet_for()["effect"], "odds_ratio": low * 2, "low": low, "high": low * 4}
-    return factories.packet_for(
+    packet = factories.packet_for(
         strata=strata, checks=checks, effect=effect,
         evidence={"support": 34, "counter": 10, "independent_groups": 44, "principals": 2, "tainted": [], "stale": [],
                   "groups": {"support": groups[:34], "counter": groups[34:]}},
     )  # fmt: skip
+    return _Packet(packet, content_hash(packet), len(orjson.dumps(packet)))
 
 
 # The measurement
@@ -227,10 +245,14 @@ def _packet(chance: random.Random) -> dict[str, Any]:
 
 @dataclass
 class Measured:
-    """One page: times of the server in milliseconds, and bytes on the wire."""
+    """One page: times of the server in milliseconds, and bytes on the wire.
+
+    ``anew`` are the times where nothing of the queue's counts is remembered.
+    """
 
     what: str
     milliseconds: list[float] = field(default_factory=list)
+    anew: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     first_load: int = 0
 
@@ -249,12 +271,23 @@ class Timed:
         self.took.put(1e3 * (time.perf_counter() - began))
 
 
+class Clock:
+    """The app's clock, which stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def __call__(self) -> datetime:
+        """Now."""
+        return self.at
+
+
 @contextmanager
-def _served(database: Database) -> Iterator[tuple[Timed, str]]:
+def _served(database: Database, clock: Clock) -> Iterator[tuple[Timed, str]]:
     """The real app on a socket of this machine."""
     with tempfile.TemporaryDirectory(prefix="slowwave-pages-home-") as home:
         settings = Settings(home=Path(home), secret_key=SecretStr("a key for benchmarks, 32 bytes.."))
-        timed, port = Timed(create_app(settings, database, lambda: NOW)), free_port()
+        timed, port = Timed(create_app(settings, database, clock)), free_port()
         server = uvicorn.Server(uvicorn.Config(timed, port=port, log_level="warning", lifespan="off"))
         settle_memory()
         thread = threading.Thread(target=server.run)
@@ -291,13 +324,18 @@ def _measure(database: Database, candidates: int, rounds: int, chance: random.Ra
         ("queue, a viewer of one namespace", "one", lambda: "/queue"),
         ("candidate", "all", lambda: "/candidates/{}/{}".format(*chance.choice(read))),
     ]  # fmt: skip
-    with _served(database) as (timed, base):
+    clock = Clock()
+    with _served(database, clock) as (timed, base):
         browsers = {name: _logged_in(timed, base, name) for name in ("all", "one")}
         found = [Measured(what) for what, _, _ in pages]
         for turn in range(rounds + 3):  # three that count for nothing: templates, connections, caches
             for one, (_, name, address) in zip(found, pages, strict=True):
-                size, text, took = _fetched(timed, browsers[name], address())
+                asked = address()
+                clock.at += 2 * KEPT
+                _, _, anew = _fetched(timed, browsers[name], asked)
+                size, text, took = _fetched(timed, browsers[name], asked)
                 if turn >= 3:
+                    one.anew.append(anew)
                     one.milliseconds.append(took)
                     one.sizes.append(size)
                 elif turn == 0:
@@ -330,17 +368,20 @@ def _assets(timed: Timed, browser: httpx.Client, page: str) -> int:
 
 
 def _tell(found: Sequence[Measured]) -> None:
-    print(f"  {'page':36} {'median':>9} {'p95':>9} {'HTML':>9} {'first load':>11}")
+    print(f"  {'page':34} {'median':>9} {'p95':>9} {'counted anew':>14} {'p95':>9} {'HTML':>9} {'first load':>11}")
     for one in found:
-        ordered = sorted(one.milliseconds)
-        p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
         size, first = max(one.sizes) / 1e3, one.first_load / 1e3
-        within = p95 < MOST_MS and first < MOST_KB
+        within = max(_p95(one.milliseconds), _p95(one.anew)) < MOST_MS and first < MOST_KB
         print(
-            f"  {one.what:36} {statistics.median(ordered):6.1f} ms {p95:6.1f} ms {size:6.1f} KB {first:8.1f} KB"
+            f"  {one.what:34} {statistics.median(one.milliseconds):6.1f} ms {_p95(one.milliseconds):6.1f} ms"
+            f" {statistics.median(one.anew):11.1f} ms {_p95(one.anew):6.1f} ms {size:6.1f} KB {first:8.1f} KB"
             f"{'' if within else '   OVER'}"
         )
     print(f"  wanted: p95 under {MOST_MS:.0f} ms, first load under {MOST_KB:.0f} KB")
+
+
+def _p95(times: Sequence[float]) -> float:
+    return sorted(times)[min(len(times) - 1, int(0.95 * len(times)))]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
+from review_ui.counts import Counts
 from review_ui.handlers import handlers
 from review_ui.reader import Readers
 from review_ui.routes import (
@@ -58,14 +59,16 @@ def create_app(
     """
     watching = watcher or Watcher(database, clock)
 
+    site = Site(settings, database, clock, make_templates(), settings.secret(), Counts(database))
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        site.counts.close()
         await run_in_threadpool(watching.close)
 
     app = FastAPI(title="Slowwave review", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.watcher = watching
-    site = Site(settings, database, clock, make_templates(), settings.secret())
     app.state.site = site
     app.add_middleware(Shield, origins=settings.public_origins)
     app.add_middleware(Readers)

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 
+from review_ui.counts import Counts
 from storage.engine import Database
 from storage.settings import Settings
 
@@ -26,6 +27,7 @@ class Site:
     clock: Clock
     templates: Environment
     secret: bytes
+    counts: Counts
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A rendered template. Templates get finished values and compute nothing."""

@@ -25,6 +25,7 @@ def make_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n"],
+        auto_reload=False,  # a page includes some thirty files, and looking at each for a change takes its time
     )
     made.policies["ext.i18n.trimmed"] = True
     # newstyle: placeholders are filled in after escaping, and a message is markup that we wrote ourselves

@@ -30,10 +30,13 @@ def visible(value: object) -> Markup:
     """Escaped text in which nothing is hidden: invisible characters written out, mixed-script words flagged."""
     if isinstance(value, Markup):
         return value
+    text = "" if value is None else str(value)
+    if text.isascii() and text.isprintable():  # most of a page
+        return Markup.escape(text)
     # Joined once, each mark made once: a text may hold tens of thousands of hidden characters.
     known: dict[Piece, Markup] = {}
     made: list[Markup] = []
-    for piece in pieces("" if value is None else str(value)):
+    for piece in pieces(text):
         if piece.kind == "text":
             made.append(Markup.escape(piece.text))
         else:

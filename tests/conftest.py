@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
-    "support.servers", "support.stores", "support.process_nodes", "support.local", "support.browser",
+    "support.full", "support.servers", "support.stores", "support.process_nodes", "support.local", "support.browser",
     "support.model_server",
 ]  # fmt: skip
 

@@ -17,7 +17,6 @@ from review_ui.views.names import RUN_STATES, said
 from review_ui.views.queue import ORDERS, STANDINGS, Filters, filters_view, nothing, queue_row
 from review_ui.words import N_, _
 from storage.queries import pages_runs
-from storage.queries.facets import queue_facets
 from storage.queries.queue import Found, open_conflict_counts, queue_page
 from tasks.stage.reserve_step import holders, release, take_next
 
@@ -43,9 +42,8 @@ def show_queue(
     """Candidates of the viewer's namespaces, with how many each filter would show."""
     filters, now = Filters.read(request.query_params), site.clock()
     asked = filters.asked(now, who.namespaces)
+    counting, page = site.counts.start(asked), min(page, FARTHEST)
     with site.database.read() as session:
-        facets = queue_facets(session, asked)
-        page = min(page, max(1, -(-facets.total // SIZE)), FARTHEST)
         found = queue_page(session, asked, filters.order, offset_of(page), SIZE + 1)
         conflicts = open_conflict_counts(session, [_key(one) for one in found])
         runs = pages_runs.runs_page(session, who.namespaces, limit=1)
@@ -57,6 +55,9 @@ def show_queue(
         )
         for one in found
     ]  # fmt: skip
+    facets = counting()
+    if not rows and page > (last := max(1, -(-facets.total // SIZE))):  # beyond the end: the last page there is
+        return show_queue(site, who, request, last, told)
     shown, pager = paged(PATH, page, rows, SIZE, **filters.query())
     return site.page(
         "queue.html",

@@ -96,5 +96,6 @@ def taken_by(session: Session, namespace: str, candidate_id: str) -> list[tuple[
         Candidate.state == "void",
         sa.cast(col(Candidate.taken_by), sa.String).contains(f'"{candidate_id}"', autoescape=True),
     )
-    rows = session.exec(statement.order_by(col(Candidate.id)).limit(MOST_TAKEN))
+    # In an order that no index gives: with one that is, all of the namespace would be read, and not what is void.
+    rows = session.exec(statement.order_by(col(Candidate.id) + "").limit(MOST_TAKEN))
     return [(row.id, row.title) for row in rows if candidate_id in row.taken_by]

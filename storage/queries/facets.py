@@ -23,18 +23,20 @@ from storage.queries.queue import (
     index_of,
     time_of,
 )
-from storage.tables import Candidate
-from storage.tables.review import CLOSED
+from storage.tables import AuditHead, Candidate
+from storage.tables.review import CLOSED, WAITING
 
 
 @dataclass(frozen=True)
 class Facets:
     """How many candidates each value of each filter would show while the other filters stay as they are.
 
-    Values that would show none are absent. ``total`` is what the filters show now.
+    Values that would show none are absent. ``total`` is what the filters show now; ``looked_at``, how many candidates
+    were gone through for that.
     """
 
     total: int
+    looked_at: int
     standing: Mapping[str, int]
     namespace: Mapping[str, int]
     tier: Mapping[str, int]
@@ -58,30 +60,64 @@ class Cell(NamedTuple):
     checks: str
 
 
-def queue_facets(session: Session, asked: Asked) -> Facets:
-    """Exact counts for every filter.
+@dataclass(frozen=True)
+class Slow:
+    """What takes as long to count as all else together, and changes little: ``ages``, conflicts or not, and what is in
+    conflict, by what it has in common and by age. ``ages["all"]`` is there where an age is asked for."""
 
-    What is in conflict is little: it is looked for where it is asked for, and what is in none is the rest.
-    """
-    cells = _cells(session, asked)
+    ages: Counter[str]
+    disputed: Counter[Cell]
+    disputed_by_age: Counter[str]
+
+
+def slow_counts(session: Session, asked: Asked) -> Slow:
+    """These counts now. They are the same whatever is asked of conflicts."""
+    return Slow(_ages(session, replace(asked, conflicts=None)), *_disputed(session, asked))
+
+
+@dataclass(frozen=True)
+class Fast:
+    """What shows at once what somebody does: the cells, and how many the filters would show of every other standing."""
+
+    cells: Counter[Cell]
+    standings: Mapping[str, int]
+
+
+def fast_counts(session: Session, asked: Asked) -> Fast:
+    """These counts now."""
+    return Fast(_cells(session, asked), _standings(session, asked))
+
+
+def facets_of(asked: Asked, fast: Fast, slow: Slow) -> Facets:
+    """The counts for every filter. What is in conflict is little: it is looked for, and what is in none is the rest."""
+    cells, ages = fast.cells, slow.ages.copy()
     total, counted = _counted(cells, asked)
-    ages = Counter[str]() if asked.conflicts else _ages(session, asked, total)
-    if asked.conflicts is None:
-        in_conflict = _total(session, replace(asked, conflicts=True))
-        answers = {"yes": in_conflict, "no": total - in_conflict}
-    else:
-        few, few_by_age = _disputed(session, asked)
-        in_conflict = _counted(few, asked)[0]
-        answers = {"yes": in_conflict, "no": total - in_conflict}
-        cells, ages = (few, few_by_age) if asked.conflicts else (cells - few, ages - few_by_age)
+    ages["month"] = (total if asked.age is None else slow.ages["all"]) - ages["older"]
+    del ages["all"]
+    in_conflict = _counted(slow.disputed, asked)[0]
+    answers = {"yes": in_conflict, "no": total - in_conflict}
+    if asked.conflicts is not None:
+        cells = slow.disputed if asked.conflicts else cells - slow.disputed
+        ages = slow.disputed_by_age if asked.conflicts else ages - slow.disputed_by_age
         total, counted = _counted(cells, asked)
     return Facets(
         total=total,
-        standing=_nonzero({**_standings(session, asked), asked.standing: total}),
+        looked_at=max(fast.cells.total(), slow.ages["all"]),
+        standing=_nonzero({**fast.standings, asked.standing: total}),
         **counted,
         age=_nonzero(ages),
         conflicts=_nonzero(answers),
     )
+
+
+def changes_mark(session: Session) -> tuple[Any, ...]:
+    """What is another as soon as somebody did something that is audited, or another candidate waits.
+
+    A night that refreshes a candidate which waits already does not change it.
+    """
+    newest = sa.select(sa.func.max(col(Candidate.created_at))).where(sa.text(WAITING)).scalar_subquery()
+    audited = sa.select(col(AuditHead.seq)).scalar_subquery()
+    return tuple(session.execute(sa.select(audited, newest)).one())
 
 
 def _cells(session: Session, asked: Asked) -> Counter[Cell]:
@@ -173,13 +209,10 @@ def _wanted(asked: Asked) -> dict[str, str]:
     return {name: value for name in Cell._fields if (value := getattr(asked, name)) is not None}
 
 
-def _ages(session: Session, asked: Asked, total: int) -> Counter[str]:
-    """Counts by age, in conflict or not: ranges of the index by age. The month is the longest, and is what is left."""
-    every = replace(asked, conflicts=None)
-    ranges: tuple[Age, ...] = ("day", "week", "older")
-    found = Counter({str(age): _total(session, replace(every, age=age)) for age in ranges})
-    found["month"] = (total if asked.age is None else _total(session, replace(every, age=None))) - found["older"]
-    return found
+def _ages(session: Session, asked: Asked) -> Counter[str]:
+    """Counts by age: ranges of the index by age, but for the month, which is the longest and what is left."""
+    ranges: list[Age | None] = ["day", "week", "older", *([None] if asked.age else [])]
+    return Counter({age or "all": _total(session, replace(asked, age=age)) for age in ranges})
 
 
 def _total(session: Session, asked: Asked) -> int:
@@ -201,4 +234,4 @@ def _count(asked: Asked, where: str = "") -> sa.Select[Any]:
 
 
 def _nonzero(counts: Mapping[Any, int]) -> dict[Any, int]:
-    return {name: count for name, count in counts.items() if count}
+    return {name: count for name, count in counts.items() if count > 0}

@@ -54,7 +54,8 @@ def taken_in_families(session: Session, namespace: str, family_ids: Collection[s
         col(Candidate.family_id).in_(family_ids),
         sa.cast(col(Candidate.taken_by), sa.String) != "[]",
     )
-    return session.exec(statement.order_by(col(Candidate.id))).all()
+    # In an order that no index gives, so that what is void is read and not all of the namespace.
+    return session.exec(statement.order_by(col(Candidate.id) + "")).all()
 
 
 def still_taken(session: Session, namespace: str, ids: Collection[str]) -> set[str]:

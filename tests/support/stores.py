@@ -69,12 +69,26 @@ def _migrate(url: str) -> None:
     database.dispose()
 
 
+@pytest.fixture(scope="session")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """The engine of the one place where tests have their SQLite store: what it compiled once is compiled for all."""
+    yield from _opened(f"sqlite:///{tmp_path_factory.mktemp('store')}/slowwave.db")
+
+
+@pytest.fixture(scope="session")
+def postgres_store(migrated_postgres: ResetDatabase) -> Iterator[Database]:
+    """The engine of the PostgreSQL database that tests share."""
+    yield from _opened(migrated_postgres.url)
+
+
 @pytest.fixture
-def sqlite_url(migrated_sqlite_file: Path, tmp_path: Path) -> str:
-    """URL of a fresh, migrated SQLite store."""
-    path = tmp_path / "slowwave.db"
+def sqlite_url(migrated_sqlite_file: Path, sqlite_store: Database) -> str:
+    """URL of a fresh, migrated SQLite store. Its files are new: whoever has the ones before still open is alone."""
+    path = Path(sqlite_store.url.removeprefix("sqlite:///"))
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
     shutil.copy(migrated_sqlite_file, path)
-    return f"sqlite:///{path}"
+    return sqlite_store.url
 
 
 @pytest.fixture
@@ -85,15 +99,19 @@ def postgres_url(migrated_postgres: ResetDatabase) -> str:
 
 
 @pytest.fixture
-def sqlite_database(sqlite_url: str) -> Iterator[Database]:
+def sqlite_database(sqlite_url: str, sqlite_store: Database) -> Iterator[Database]:
     """A fresh, migrated SQLite store."""
-    yield from _opened(sqlite_url)
+    sqlite_store.dispose()
+    yield sqlite_store
+    sqlite_store.dispose()
 
 
 @pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
+def postgres_database(postgres_url: str, postgres_store: Database) -> Iterator[Database]:
     """A fresh, migrated PostgreSQL store."""
-    yield from _opened(postgres_url)
+    postgres_store.dispose()
+    yield postgres_store
+    postgres_store.dispose()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

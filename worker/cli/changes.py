@@ -66,10 +66,10 @@ def edit(
     Every approval so far falls. What is not named stays as it is.
 
     Examples:
-      slowwave edit CANDIDATE_ID --hash HASH --step "Look first." --step "Then say so." --reason "shorter"
-      slowwave edit RULE_ID --hash HASH --component "api=>=3.1,<=3.4" --reason "3.5 does it by itself"
-      slowwave show CANDIDATE_ID --json | jq .content > text.json
-      slowwave edit CANDIDATE_ID --hash HASH --text text.json --reason "clearer"
+      slowwave edit ID --hash HASH --step "Look." --step "Tell." --reason "short"
+      slowwave edit RULE_ID --hash HASH --component "api=<=3.4" --reason "is done"
+      slowwave show ID --json | jq .content > text.json
+      slowwave edit ID --hash HASH --text text.json --reason "clearer"
     """
     from tasks.stage import edit_step
 
@@ -124,8 +124,8 @@ def ask(
 
     Examples:
       export SLOWWAVE_TOKEN=sw_…
-      slowwave ask CANDIDATE_ID --hash HASH --runs 5 --agent support-bot --reason "one agent brings most of it"
-      slowwave ask CANDIDATE_ID --hash HASH --runs 5 --component api --version 3.3 --reason "all is of 3.2"
+      slowwave ask ID --hash HASH --runs 5 --agent web-bot --reason "one agent"
+      slowwave ask ID --hash HASH --runs 5 --task orders/7 --reason "few of it"
     """
     from tasks.stage import park_step
     from tasks.stage.wanted import Wanted
@@ -154,7 +154,7 @@ def resume(
 
     Examples:
       export SLOWWAVE_TOKEN=sw_…
-      slowwave resume CANDIDATE_ID --hash HASH --reason "3.3 is not rolled out after all"
+      slowwave resume CANDIDATE_ID --hash HASH --reason "3.3 was called off"
     """
     from tasks.stage import park_step
 

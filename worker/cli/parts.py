@@ -42,9 +42,9 @@ def split(
     Each part has the same text, a narrower scope, and the evidence of its own runs. Whoever splits may not approve one.
 
     Examples:
-      slowwave split CANDIDATE_ID
+      slowwave split ID
       export SLOWWAVE_TOKEN=sw_…
-      slowwave split CANDIDATE_ID --by "airline-api<=3.2" --hash HASH --reason "3.3 refunds by itself"
+      slowwave split ID --by "api<=3.2" --hash HASH --reason "3.3 does it itself"
     """
     from tasks.context import PipelineSettings
     from tasks.stage import split_step
@@ -109,7 +109,7 @@ def merge(
 
     Examples:
       export SLOWWAVE_TOKEN=sw_…
-      slowwave merge KEPT_ID OTHER_ID --hash HASH --other-hash HASH --reason "the same in other words"
+      slowwave merge KEPT OTHER --hash HASH --other-hash HASH --reason "the same"
     """
     from tasks.stage import merge_step
 

@@ -395,8 +395,12 @@ def test_a_path_too_long_to_look_up_is_taken_like_any_other(tmp_path: Path, inge
 
 def test_records_without_an_id_are_looked_up_in_no_list_of_ids(post: Any, database: Database) -> None:
     asked: list[str] = []
-    engine = database.engine
-    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+
+    def note(*given: Any) -> None:
+        asked.append(given[2])
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
     post(*({"task": f"Cancel {number}", "steps": record()["steps"]} for number in range(3)))
+    sa.event.remove(database.engine, "before_cursor_execute", note)
     assert asked
     assert not any("source_id IN" in each for each in asked)

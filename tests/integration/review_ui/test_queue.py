@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sqlmodel import select
 from starlette.testclient import TestClient
 
+from review_ui import counts
 from storage import reservations
 from storage.engine import Database
 from storage.tables import Candidate, Decision, Reservation
@@ -378,3 +379,35 @@ def test_a_choice_is_exactly_what_a_box_sends(browse: Browse, database: Database
     assert "There is no such candidate in the namespaces you review" in page
     assert "0 candidates decided" in page
     assert {state_of(database, "a"), state_of(database, "hidden")} == {"staged"}
+
+
+def test_counts_of_a_long_queue_are_remembered_until_somebody_does_something_or_a_moment_passed(
+    browse: Browse, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "LONG", 3)
+    for name in ("a", "b", "c"):
+        make(database, name, clock)
+    rosa = browse()
+
+    def checks() -> list[str]:
+        return options(rosa.get("/queue").text, "checks")
+
+    assert checks() == ["all", "all pass (3)"]
+    set_columns(database, "a", failing=1)  # as a night does that looked again
+    assert checks() == ["all", "all pass (3)"]
+    clock.forward(seconds=counts.KEPT.total_seconds())
+    assert checks() == ["all", "some fail (1)", "all pass (2)"]
+    make(database, "d", clock)
+    assert checks() == ["all", "some fail (1)", "all pass (3)"]
+    link = f"/candidates/{SPACE}/b"
+    form = fields(rosa.get(link).text, f"{link}/reject") | {"reason": REASON}
+    assert rosa.post(f"{link}/reject", data=form).status_code == 303
+    assert checks() == ["all", "some fail (1)", "all pass (2)"]
+
+
+def test_a_short_queue_is_counted_each_time(browse: Browse, database: Database, clock: Clock) -> None:
+    make(database, "a", clock)
+    rosa = browse()
+    assert options(rosa.get("/queue").text, "checks") == ["all", "all pass (1)"]
+    set_columns(database, "a", failing=1)
+    assert options(rosa.get("/queue").text, "checks") == ["all", "some fail (1)"]

@@ -1,6 +1,6 @@
 """Seeded races between a decision and whatever else may happen to its candidate: one legal outcome, never a fault.
 
-``SLOWWAVE_RACES`` is how many of each kind are run on each database.
+``SLOWWAVE_RACES`` is how many of each kind are run on each database; the full suite runs a hundred.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from storage.engine import Database
 from storage.ids import uuid7
 from storage.tables import Candidate, CandidateRevision, Decision, Exposure, OutboxEvent, RuleVersion
 from support import factories
+from support.full import FULL
 from support.review_pages import SPACE, Browse, Clock, fields
 from support.reviewing import Desk, Found, Ran, finding
 from tasks.context import PipelineSettings
 
-RACES = int(os.environ.get("SLOWWAVE_RACES", "100"))
+RACES = int(os.environ.get("SLOWWAVE_RACES", "100" if FULL else "15"))
 FIRST_SEED = 500
 
 

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from storage.engine import Database
 from storage.queries import episodes as queries
-from storage.queries.facets import queue_facets
+from storage.queries.facets import fast_counts, slow_counts
 from storage.queries.queue import Asked, Order, Standing, open_conflict_counts, queue_page
 from storage.queries.reach import recent_runs
 from support.rows import AT
@@ -95,8 +95,9 @@ def test_a_page_of_the_queue_is_read_in_order_from_one_index(
 def test_candidates_are_counted_from_indexes_alone(
     sqlite_database: Database, standing: Standing, index: str, filters: dict[str, Any]
 ) -> None:
-    found = plans(sqlite_database, lambda session: queue_facets(session, Asked(AT, standing=standing, **filters)))
-    of_kinds, *others = found
+    asked = Asked(AT, standing=standing, **filters)
+    of_kinds, *others = plans(sqlite_database, lambda session: fast_counts(session, asked))
+    others += plans(sqlite_database, lambda session: slow_counts(session, asked))
     steps = [step for step in of_kinds if " row " in step]
     assert len(steps) == 9, "from each to the next, and a range for each"
     assert all(f"INDEX {index}" in step for step in steps), of_kinds

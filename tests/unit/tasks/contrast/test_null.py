@@ -32,6 +32,7 @@ def false_streams(null: ModuleType, design: str, seed: int, nights: int, yearly:
     return sum(each.passed is not None for each in done)
 
 
+@pytest.mark.long
 def test_alpha_that_is_spent_keeps_all_nights_within_it_and_alpha_that_is_not_does_not(null: ModuleType) -> None:
     """At a yearly 20 %, so that 16 streams can tell: more than 6 false ones have a probability under 3 %."""
     assert stats.binom.sf(6, STREAMS, 0.2) < 0.03
@@ -40,6 +41,7 @@ def test_alpha_that_is_spent_keeps_all_nights_within_it_and_alpha_that_is_not_do
     assert false_streams(null, "peek", 300, 30, 0.2) >= spent + 4
 
 
+@pytest.mark.long
 def test_episodes_taken_for_groups_of_their_own_break_the_level(null: ModuleType) -> None:
     """What independence by group is for: a session's episodes go alike, and counting each makes chance look certain."""
     assert stats.binom.sf(3, STREAMS, 0.05) < 0.01
