@@ -40,7 +40,7 @@ def kinds(site: Served) -> list[str]:
     return [path for path in plain if not again.search(path) and path != "/login"]
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", [1280, pytest.param(360, marks=pytest.mark.long)])
 def test_no_page_has_a_serious_fault(browser: Browser, site: Served, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
     page = context.new_page()

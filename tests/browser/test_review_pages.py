@@ -82,7 +82,7 @@ def test_every_page_works_without_javascript_and_loads_nothing_from_elsewhere(br
         assert [url for url in asked if not url.startswith(site.url)] == []
 
 
-@pytest.mark.parametrize("width", [360, 820])
+@pytest.mark.parametrize("width", [360, pytest.param(820, marks=pytest.mark.long)])
 def test_no_page_is_wider_than_a_small_screen(browser: Browser, site: Site, width: int) -> None:
     with opened(browser, viewport={"width": width, "height": 780}) as page:
         log_in(page, site.url, site.name, site.secret)

@@ -1,4 +1,4 @@
-"""kill -9 of the worker, at ten seeded points of a night: after a restart it is as if nothing had happened."""
+"""kill -9 of the worker, at seeded points of a night: after a restart it is as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sqlmodel import select
 from storage.engine import Database
 from storage.tables import RunStep
 from support import nights
+from support.full import FULL
 from support.processes import Child, wait_until
 
-POINTS = 10
+POINTS = 10 if FULL else 3
 
 pytestmark = pytest.mark.processes
 

@@ -80,6 +80,7 @@ def test_a_taken_port_is_told_before_anything_starts(home: Home) -> None:
     assert not (home.folder / "logs").exists()
 
 
+@pytest.mark.long
 def test_a_night_through_the_worker_has_the_result_of_a_local_one(home: Home, tmp_path: Path) -> None:
     made = generate(5, 60, worlds=("travel",), start=datetime(2026, 1, 5, tzinfo=UTC))
     path = tmp_path / "runs.jsonl"
