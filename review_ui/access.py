@@ -87,9 +87,11 @@ def viewer(request: Request, site: SiteDep) -> Viewer:
     if now - page_session.last_seen_at > SEEN_EVERY:
         with site.database.write() as session:
             session.execute(sa.update(WebSession).where(col(WebSession.id) == digest).values(last_seen_at=now))
-    return Viewer(
+    who = Viewer(
         user.id, user.name, user.role, tuple(user.namespaces), digest, page_session.csrf_token, page_session.token_id
     )
+    request.state.viewer = who  # for the page of an error, which is outside of what depends on this
+    return who
 
 
 def _holds(request: Request, site: Site, page_session: WebSession, user: User) -> bool:

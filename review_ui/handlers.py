@@ -38,45 +38,45 @@ TROUBLES = {
 def handlers(site: Site) -> dict[type[Exception], Handler]:
     """The answer to each kind of error."""
 
-    def message(status: int, title: str, what: str, now: str) -> Response:
+    def message(request: Request, status: int, title: str, what: str, now: str) -> Response:
         return site.page(
-            "message.html", status=status, who=None, active="", title=title, what=what, now=now,
-            link="/queue", link_words=_("Go to the queue"),
+            "message.html", status=status, who=getattr(request.state, "viewer", None), active="", title=title,
+            what=what, now=now, link="/queue", link_words=_("Go to the queue"),
         )  # fmt: skip
 
-    def on_refused(_request: Request, error: PageRefused) -> Response:
-        answer = message(error.status, _(error.title), error.what, error.now)
+    def on_refused(request: Request, error: PageRefused) -> Response:
+        answer = message(request, error.status, _(error.title), error.what, error.now)
         if isinstance(error, TooManyTries):
             answer.headers["Retry-After"] = "900"
         return answer
 
-    def on_http(_request: Request, error: HTTPException) -> Response:
+    def on_http(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404:
-            return message(404, _("Not found"), _("There is no page at this address."), _("Check it."))
+            return message(request, 404, _("Not found"), _("There is no page at this address."), _("Check it."))
         if error.status_code == 405:
             what = _("This address does not take that kind of request.")
-            return message(405, _("That did not work"), what, _("Open the page and use its form."))
-        return message(error.status_code, _("That did not work"), str(error.detail), "")
+            return message(request, 405, _("That did not work"), what, _("Open the page and use its form."))
+        return message(request, error.status_code, _("That did not work"), str(error.detail), "")
 
-    def on_invalid(_request: Request, error: RequestValidationError) -> Response:
+    def on_invalid(request: Request, error: RequestValidationError) -> Response:
         named = ", ".join(str(problem["loc"][-1]) for problem in error.errors())
         what = _("A value is missing or malformed: {names}.").format(names=named)
-        return message(422, _("That did not work"), what, _("Go back and check it."))
+        return message(request, 422, _("That did not work"), what, _("Go back and check it."))
 
-    def on_database(_request: Request, error: OperationalError) -> Response:
+    def on_database(request: Request, error: OperationalError) -> Response:
         log.error("database.failed", exc_info=error)
         now = _("Wait a moment and reload. If it stays, an operator can run: {command}").format(
             command="slowwave doctor"
         )
         title = _(TROUBLES[trouble_of(error).kind])
-        return message(503, title, _("Nothing was changed by this request."), now)
+        return message(request, 503, title, _("Nothing was changed by this request."), now)
 
     def on_crash(request: Request, error: Exception) -> Response:
         log.error("page.failed", exc_info=error)
         # The outermost handler answers outside of what tells the reader and of the shield.
         with answering(reader_of(request.cookies, request.headers.get("accept-language", ""))):
             what, now = _("The fault is ours and was logged."), _("Go back, or try once more.")
-            answer = message(500, _("This page failed"), what, now)
+            answer = message(request, 500, _("This page failed"), what, now)
         answer.headers.update(HEADERS)
         return answer
 

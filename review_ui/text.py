@@ -116,11 +116,11 @@ def figure(value: float | None) -> str:
 def ratio(value: float) -> str:
     """An odds ratio at the precision that its interval deserves."""
     if math.isinf(value):
-        return _("infinite")
+        return "∞"
     if value < 0.01:
-        return _("under {most}").format(most="0.01")
+        return "< 0.01"
     if value >= 100:
-        return _("over {least}").format(least="100")
+        return "> 100"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 

@@ -71,6 +71,7 @@ def show_queue(
         order=_(ORDERS[filters.order]),
         empty=nothing(filters),
         can_pick=any(row.pick for row in shown),
+        can_approve=any(one.candidate.tier == "low" for one in found),
         choices=filters_view(filters, facets),
         kept=urlencode(filters.query()),
         last_run=runs[0] if runs else None,

@@ -72,7 +72,9 @@ def _checks(checks: Sequence[Check]) -> Glance:
         return Glance(_("Checks"), value, note, "#checks", "warn")
     if not checks:
         return Glance(_("Checks"), _("none ran"), "", "#checks", "warn")
-    return Glance(_("Checks"), _("all pass"), note, "#checks", "good")
+    return Glance(
+        _("Checks"), _("all pass"), ngettext("{n} check", "{n} checks", passed).format(n=passed), "#checks", "good"
+    )
 
 
 def _conflicts(conflicts: Sequence[ConflictView]) -> Glance:

@@ -114,5 +114,5 @@ def test_what_a_model_cost_is_compared_where_one_was_asked() -> None:
 
 
 def test_an_infinite_ratio_is_said_and_a_missing_effect_is_not() -> None:
-    assert effect_words({"odds_ratio": None, "low": 2.7, "high": None}) == "odds ratio infinite (2.70 to infinite)"
+    assert effect_words({"odds_ratio": None, "low": 2.7, "high": None}) == "odds ratio ∞ (2.70 to ∞)"
     assert effect_words({}) == ""

@@ -78,7 +78,7 @@ def test_a_small_drawing_says_whether_no_effect_is_excluded() -> None:
 
 
 def test_words_for_an_interval_never_hide_an_open_end() -> None:
-    assert interval_words(Estimate(0.11, 0.004, math.inf)) == "0.11 (under 0.01 to infinite)"
+    assert interval_words(Estimate(0.11, 0.004, math.inf)) == "0.11 (< 0.01 to ∞)"
     assert interval_words(None) == "no estimate"
 
 

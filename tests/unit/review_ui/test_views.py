@@ -95,8 +95,8 @@ def test_only_what_the_packet_shows_is_ruled_out() -> None:
 
 def test_an_infinite_ratio_is_told_from_none() -> None:
     effect = parts.effect_of({"effect": {**COUNTS, "odds_ratio": None, "low": 27.0, "high": None}})
-    assert effect.words == "infinite (27.0 to infinite)"
-    assert (effect.ratio, effect.interval) == ("infinite", "95 % 27.0 to infinite")
+    assert effect.words == "∞ (27.0 to ∞)"
+    assert (effect.ratio, effect.interval) == ("∞", "95 % 27.0 to ∞")
     assert parts.effect_of({"effect": dict(COUNTS)}).ratio == "none"
 
 
@@ -175,7 +175,7 @@ def test_figures_are_told_at_the_precision_a_reader_needs(value: float | None, w
 
 def test_ratios_durations_and_ages_read_well() -> None:
     now = datetime(2026, 11, 30, tzinfo=UTC)
-    assert [ratio(value) for value in (0.001, 0.113, 13.94, 250.0)] == ["under 0.01", "0.11", "13.9", "over 100"]
+    assert [ratio(value) for value in (0.001, 0.113, 13.94, 250.0)] == ["< 0.01", "0.11", "13.9", "> 100"]
     assert [span_words(s) for s in (None, 0.42, 12, 185, 7800)] == ["–", "0.4 s", "12 s", "3 min 5 s", "2 h 10 min"]
     assert age_words(now - timedelta(hours=1), now) == "1 hour ago"
     assert age_words(now, now) == "just now"
