@@ -103,3 +103,8 @@ def fields(page: str, action: str) -> dict[str, str]:
         if f'action="{action}"' in form:
             return dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', form))
     raise AssertionError(f"no form of this page goes to {action}")
+
+
+def without_masks(page: str) -> str:
+    """A page without the tokens of its forms, which are masked anew each time."""
+    return re.sub(r'name="csrf" value="[0-9a-f.]+"', "", page)

@@ -13,7 +13,7 @@ from storage.engine import Database
 from storage.queries import candidates as candidate_queries
 from storage.tables import AuditEntry, Candidate, CandidateRevision, RuleVersion, User
 from support.html_check import faults_of
-from support.review_pages import Browse, Clock, fields, filled
+from support.review_pages import Browse, Clock, fields, filled, without_masks
 from support.reviewing import Desk, finding
 
 SPACE = "acme/shop"
@@ -196,7 +196,7 @@ def test_another_namespace_is_no_different_from_nowhere(browse: Browse, desk: De
     for act in ("edit", "ask", "take-back", "resume"):
         here, nowhere = (far.post(f"{one}/{act}", data=form | own) for one in (link, f"/candidates/{SPACE}/nothing"))
         assert here.status_code == nowhere.status_code == 404
-        assert here.text == nowhere.text
+        assert without_masks(here.text) == without_masks(nowhere.text)
 
 
 @pytest.mark.parametrize("act", ["edit", "ask", "take-back", "resume"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from pydantic import SecretStr
 from sqlmodel import select
@@ -15,7 +13,7 @@ from storage.settings import Settings
 from storage.tables import AuditEntry, Episode, EpisodeBody, EpisodeKey, Evidence, Recheck, RuleVersion
 from support import factories
 from support.html_check import faults_of
-from support.review_pages import SPACE, Browse, Clock, fields
+from support.review_pages import SPACE, Browse, Clock, fields, without_masks
 
 OTHER = "acme/travel"
 
@@ -38,11 +36,6 @@ def two_spaces(app: object, database: Database, clock: Clock) -> None:
 def promote(browser: TestClient, link: str) -> None:
     form = fields(browser.get(link).text, f"{link}/reject") | {"reason": "read"}
     assert browser.post(f"{link}/approve", data=form).status_code == 303
-
-
-def without_masks(page: str) -> str:
-    """A page without the tokens of its forms, which are masked anew each time."""
-    return re.sub(r'name="csrf" value="[0-9a-f.]+"', "", page)
 
 
 def test_a_reviewer_of_one_namespace_cannot_tell_that_another_exists(browse: Browse, two_spaces: None) -> None:
