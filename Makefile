@@ -60,7 +60,7 @@ format: setup  ## Put format and import order right
 words: setup  ## Renew the catalogues of the pages' words; says what is left to translate
 	@$(BIN)/python -m review_ui.locale.renew
 
-bench: setup  ## Measure on this machine: ingest, nights, whether what nights find is true, the pages (about an hour)
+bench: setup  ## Measure on this machine: ingest, nights, whether findings are true, pages, readers (over an hour)
 	@$(BIN)/python benchmarks/ingest.py
 	@$(BIN)/python benchmarks/night.py
 	@$(BIN)/python benchmarks/findings.py
@@ -68,6 +68,8 @@ bench: setup  ## Measure on this machine: ingest, nights, whether what nights fi
 	@$(BIN)/python benchmarks/null.py --streams 200 --nights 90
 	@$(BIN)/python benchmarks/drafts.py
 	@$(BIN)/python benchmarks/pages.py
+	@$(BIN)/python benchmarks/revocation.py
+	@$(BIN)/python benchmarks/client.py
 
 screens: setup  ## Take the pictures of README and guides anew, from the demo in Chromium
 	@$(BIN)/python docs/make_screens.py

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
+from storage.serving import ForeignSession
 from storage.trouble import trouble_of
 
 log = logging.getLogger("slowwave.read_api")
@@ -78,6 +79,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ForeignSession, _foreign)
     app.add_exception_handler(SQLAlchemyError, _database)
     app.add_exception_handler(Exception, _failed)
 
@@ -85,6 +87,17 @@ def install(app: FastAPI) -> None:
 def _refused(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ApiError)
     return answer(error.status, error.told, error.headers)
+
+
+def _foreign(_: Request, error: Exception) -> JSONResponse:
+    """``kind`` tells a client that its token is good, and only this session is not its own."""
+    told = {
+        "what": str(error),
+        "where": "session",
+        "what_now": "read with the token that declared it, or under a name of your own",
+        "kind": "foreign-session",
+    }
+    return answer(403, told)
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:

@@ -35,6 +35,12 @@ class Metrics:
         )
         self.staleness = Gauge("slowwave_events_staleness_seconds", "Since the outbox was last read.", registry=own)
         self.acks = Counter("slowwave_events_acks", "Acknowledgements taken.", registry=own)
+        self.acked = Histogram(
+            "slowwave_events_ack_seconds",
+            "From an event to a consumer's word that it applied it, which comes up to a second after it did.",
+            buckets=(*SECONDS, 10, 30, 60),
+            registry=own,
+        )
 
 
 class Measured:

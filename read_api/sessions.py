@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from sqlmodel import Session
 
 from read_api.auth import Reading, known_epoch
-from read_api.errors import Forbidden, Unprocessable
+from read_api.errors import Unprocessable
 from read_api.schemas import (
     AckRequest,
     LeaseAnswer,
@@ -20,9 +20,10 @@ from read_api.schemas import (
 )
 from read_api.site import SiteDep
 from storage.acks import acknowledge
+from storage.queries.drills import events_covered
 from storage.queries.lineage import reads_of_sessions
 from storage.queries.rules import versions_by_keys, versions_of
-from storage.serving import ForeignSession, Reader, report_session
+from storage.serving import Reader, report_session
 from storage.tables import RuleVersion
 
 router = APIRouter()
@@ -53,8 +54,12 @@ def acks(asked: AckRequest, who: Reading, site: SiteDep) -> AckRequest:
             raise Unprocessable(
                 f"epoch {asked.epoch} of {namespace!r} does not exist: it is at {epoch}", "epoch", "send one you saw"
             )
-        acknowledge(session, asked.consumer, namespace, asked.epoch, who.token_id, site.clock())
+        now = site.clock()
+        is_news = acknowledge(session, asked.consumer, namespace, asked.epoch, who.token_id, now)
+        written = events_covered(session, namespace, asked.consumer, asked.epoch) if is_news else []
     site.metrics.acks.inc()
+    for at in written:
+        site.metrics.acked.observe(max(0.0, (now - at).total_seconds()))
     return asked
 
 
@@ -74,10 +79,7 @@ def report(session_id: Name, asked: SessionReport, who: Reading, site: SiteDep) 
     reads = [{"rule": read.id, "version": read.version, "times": read.times} for read in asked.reads]
     with site.database.write() as session:
         known_epoch(session, namespace)
-        try:
-            report_session(session, reader, reads, ended=asked.ended, now=site.clock())
-        except ForeignSession as problem:
-            raise Forbidden(str(problem), "session", "use the token that the session read with") from None
+        report_session(session, reader, reads, ended=asked.ended, now=site.clock())
         return _answer(session, namespace, session_id)
 
 

@@ -5,9 +5,11 @@ A serve **is** the insert of its exposure, conditional on the version being acti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,12 +17,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel, col
 
 from storage.ids import uuid7
-from storage.queries.rules import VersionKey
+from storage.queries.bindings import tokens_bound
+from storage.queries.rules import VersionKey, versions_by_keys
 from storage.tables import ApiToken, CacheGrant, ClientSession, Exposure, RuleVersion, SearchMiss
 
 
 class ForeignSession(PermissionError):
-    """Another token declared this session; only that one may report for it."""
+    """Another token declared this session, or reads through this client instance: only that one may."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,12 @@ def serve(
 
 
 def declare_session(session: Session, reader: Reader, now: datetime) -> None:
-    """Tie a session to its client instance. One that had ended is open again: its report no longer says everything."""
+    """Tie a session to its client instance. One that had ended is open again: its report no longer says everything.
+
+    Raises:
+        ForeignSession: if either belongs to another token; nothing is written.
+    """
+    _refuse_foreign(session, reader)
     if reader.client_instance is None:
         return
     values = {
@@ -90,17 +98,43 @@ def report_session(
 ) -> None:
     """Keep what a session says it read through its client instance; ended, that is all it read from the cache.
 
+    Reports add up by version. Versions that do not exist are left out: no report grows past the rules there are.
+
     Raises:
-        ForeignSession: if another token declared the session.
+        ForeignSession: if another token declared the session, or reads through the instance.
     """
     declare_session(session, reader, now)
     key = (reader.namespace, reader.session_id, reader.client_instance)
     row = session.get_one(ClientSession, key, with_for_update=True, populate_existing=True)
-    if row.token_id != reader.token_id:
-        raise ForeignSession(f"session {reader.session_id} was declared by another token: report with that one")
-    row.reported = [*row.reported, *reads]
+    if row.token_id != reader.token_id:  # two tokens declared it in the same moment, and the other was first
+        raise _foreign(reader)
+    row.reported = _added_up(row.reported, _of_known_versions(session, reader.namespace, reads))
     row.ended_at = now if ended else None
     session.flush()
+
+
+def _refuse_foreign(session: Session, reader: Reader) -> None:
+    if tokens_bound(session, reader.namespace, reader.session_id, reader.client_instance) - {reader.token_id}:
+        raise _foreign(reader)
+
+
+def _foreign(reader: Reader) -> ForeignSession:
+    through = f" or its client instance {reader.client_instance!r}" if reader.client_instance else ""
+    return ForeignSession(f"session {reader.session_id!r}{through} belongs to another token of {reader.namespace!r}")
+
+
+def _of_known_versions(session: Session, namespace: str, reads: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = {(str(read["rule"]), int(read["version"])) for read in reads}
+    known = {(row.rule_id, row.version) for row in versions_by_keys(session, namespace, keys)}
+    return [read for read in reads if (str(read["rule"]), int(read["version"])) in known]
+
+
+def _added_up(*reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry a version, with how often it was read in all."""
+    times: Counter[VersionKey] = Counter()
+    for read in chain.from_iterable(reports):
+        times[str(read["rule"]), int(read["version"])] += int(read.get("times") or 1)
+    return [{"rule": rule, "version": version, "times": n} for (rule, version), n in sorted(times.items())]
 
 
 def record_miss(session: Session, namespace: str, task: str, session_id: str, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Every table. Import from here, so that the metadata is whole whoever asks."""
 
 from storage.tables.base import UtcDateTime
+from storage.tables.drills import DrillResult
 from storage.tables.episodes import DeadLetter, Episode, EpisodeBody, EpisodeKey, FollowedFile
 from storage.tables.night import FactsBatch, ModeChoice, ModelReply, Recheck, Statement, Stratum, TextVector
 from storage.tables.people import ApiToken, Heartbeat, LoginAttempt, Namespace, Schedule, User, WebSession
@@ -35,8 +36,8 @@ from storage.tables.runs import (
 
 __all__ = [
     "Ack", "AckSpan", "ApiToken", "AuditEntry", "AuditHead", "CacheGrant", "Candidate", "CandidateRevision",
-    "ClientSession", "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "Episode",
-    "EpisodeBody", "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat",
+    "ClientSession", "Cluster", "ClusterEpisode", "Conflict", "DeadLetter", "Decision", "Draft", "DrillResult",
+    "Episode", "EpisodeBody", "EpisodeKey", "Evidence", "Exposure", "FactsBatch", "Family", "FollowedFile", "Heartbeat",
     "Inference", "InferenceObservation", "LoginAttempt", "Look", "ModeChoice", "ModelReply", "Namespace",
     "Observation", "OutboxEvent", "Recheck", "Reservation", "Rule", "RuleVersion", "Run", "RunEpisode",
     "RunStep", "Schedule", "SearchMiss", "Statement", "Stratum", "TextVector", "User", "UtcDateTime",

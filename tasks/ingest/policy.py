@@ -12,12 +12,15 @@ from tasks.draft.model.budget import BadBudget, check_policy
 from tasks.ingest.redact import Redactor
 from tasks.ingest.secret_rules import BadPattern
 from tasks.ingest.trust import BadTrustPolicy, TrustPolicy
+from tasks.revoke.report import BadToolPolicy, ToolPolicy
 from tasks.verify import policy as evidence_policy
 
 KNOWN = {
     "owner": "who answers for the rules of this namespace, as text; named on every candidate",
     "redact_patterns": "regular expressions of what to take out at the door; group 1, if any, is the secret",
     "trust": 'how far tools are trusted: {"tools": {"crm_*": "internal"}}',
+    "tools": "what calls of a tool do, for the report of a revocation: "
+    '{"pay_*": {"side_effects": true, "cancellable": false}}',
     "regime": "what a night may make of the episodes: auto (the default), episodic (no text), force (experiments only)",
     "exemplars": "raw runs that a night may propose as examples, at most; 0 (the default) for none",
     "approve_forced": "whether what was drafted under the regime force can be approved; false by default",
@@ -28,8 +31,8 @@ KNOWN = {
     "false by default",
 }
 COUNTS_FROM = (
-    "redact_patterns and trust count for what is taken in from now on, holdout_fraction and audit_views at once, "
-    "all others from the next night on"
+    "redact_patterns and trust count for what is taken in from now on, tools, holdout_fraction and audit_views at "
+    "once, all others from the next night on"
 )
 FLAGS = ("approve_forced", "audit_views")
 LONGEST_OWNER = 200
@@ -85,7 +88,8 @@ def read_policy(value: Any) -> dict[str, Any]:
         raise BadPolicy(str(wrong)) from wrong
     try:
         TrustPolicy.read(value.get("trust"))
-    except BadTrustPolicy as wrong:
+        ToolPolicy.read(value.get("tools"))
+    except (BadTrustPolicy, BadToolPolicy) as wrong:
         raise BadPolicy(str(wrong)) from wrong
     return {key: child for key, child in value.items() if child is not None}
 

@@ -29,6 +29,8 @@ from tasks.context import StepContext
 from tasks.promote.errors import RuleGone
 from tasks.promote.people import Reviewer
 from tasks.promote.quorum import check_person, check_reason
+from tasks.revoke import purge_erase_step
+from tasks.revoke.purge import KEY as PURGE
 from tasks.verify.support import NOTHING, Remaining
 from tasks.verify.weigh_step import weigh_again
 
@@ -148,6 +150,8 @@ def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any
     May be run again at any point: what was voided or restored is not touched twice. Returns ``voided`` candidates,
     ``restored`` versions, and ``to_review``: versions left quarantined, each with why.
     """
+    if _follows_a_purge(database, claim):
+        return purge_erase_step.run(database, claim, context)
     voided = _void_candidates(database, claim, context)
     restored, to_review = [], []
     for rule_id, version in _quarantined_by(database, claim):
@@ -157,6 +161,12 @@ def run(database: Database, claim: Claim, context: StepContext) -> dict[str, Any
         elif left is not None:
             to_review.append({"rule": rule_id, "version": version, "why": left.words()})
     return {"voided": voided, "restored": restored, "to_review": to_review}
+
+
+def _follows_a_purge(database: Database, claim: Claim) -> bool:
+    with database.read() as session:
+        found = run_by_id(session, claim.run_id)
+    return found is not None and found.key.startswith(PURGE)
 
 
 def _versions(session: Session, namespace: str, rule_id: str) -> Sequence[RuleVersion]:

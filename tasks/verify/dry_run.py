@@ -19,6 +19,7 @@ Since = Literal["intake", "at-once", "next-night"]
 SINCE: Mapping[str, Since] = {
     "redact_patterns": "intake",
     "trust": "intake",
+    "tools": "at-once",
     "holdout_fraction": "at-once",
     "audit_views": "at-once",
 }

@@ -12,8 +12,9 @@ from storage.tables import Run
 from tasks.promote.errors import CandidateGone, RuleGone
 from tasks.promote.people import Reviewer
 from worker.cli.nights import drive
-from worker.cli.output import DONE, FAILED, CommandFailed, JsonFlag, finish, print_json, say
+from worker.cli.output import DONE, FAILED, USAGE, CommandFailed, JsonFlag, finish, print_json, say
 from worker.cli.queue import OptionalNamespace
+from worker.cli.reached import reached_by, say_reached, tell_reached
 from worker.cli.store import Store, open_store, person
 
 if TYPE_CHECKING:
@@ -141,16 +142,26 @@ def _the_one(namespaces: list[str], name: str) -> str:
 
 def revoke(
     rule: Annotated[str, typer.Argument(metavar="RULE_ID", help="The rule, in every version.")],
-    reason: Reason,
+    reason: Annotated[str | None, typer.Option("--reason", "-r", help="Why, in words; it is kept.")] = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Say whom it reached, and do nothing.")] = False,
     namespace: OptionalNamespace = None,
     json: JsonFlag = False,
 ) -> None:
     """Withdraw a rule and at once all that descends from it; then restore what stands without it.
 
+    Tells which sessions may have read it, and which calls they made after that can still be cancelled.
+
     Examples:
       export SLOWWAVE_TOKEN=sw_…
+      slowwave revoke RULE_ID --preview
       slowwave revoke RULE_ID --reason "the refund window changed"
     """
+    if preview:
+        with open_store() as store:
+            tell_reached(store, _namespace_of_rule(store, rule, namespace), rule, json=json)
+        return
+    if reason is None:
+        raise CommandFailed("A revocation needs a reason.", "Say why: --reason TEXT; or look first: --preview.", USAGE)
     from tasks.revoke.step import revoke as revoke_step
 
     with open_store() as store:
@@ -158,11 +169,13 @@ def revoke(
         where = _namespace_of_rule(store, rule, namespace)
         result = revoke_step(store.database, where, rule, reason=reason, actor=who, now=store.now, secret=store.secret)
         repair = _repair(store, result)
+        found = reached_by(store, where, rule)
     document: dict[str, Any] = {**asdict(result), "repair_state": repair.state if repair else None}
     if json:
-        print_json(document)
+        print_json({**document, "reached": found})
     else:
         _tell_revoked(result, repair)
+        say_reached(found)
     finish(FAILED if repair and repair.state in ("partial", "failed") else DONE)
 
 

@@ -26,13 +26,16 @@ from worker.cli import (
     database,
     decide,
     demo,
+    drill,
     episodes,
+    export,
     following,
     letters,
     nights,
     parts,
     people,
     policies,
+    purge,
     queue,
     records,
     services,
@@ -64,7 +67,7 @@ app = typer.Typer(
 )  # fmt: skip
 for group in (
     demo, services, episodes, letters, following, records, policies, nights, queue, decide, changes, parts, conflicts,
-    people, audit, database, status,
+    export, people, audit, database, status, drill, purge,
 ):  # fmt: skip
     group.register(app)
 

@@ -4,6 +4,7 @@ from slowwave_client._impl.errors import (
     AccessRefused,
     BadRequest,
     ClientClosed,
+    ForeignSession,
     MemoryStale,
     MemoryUnavailable,
     NotFound,
@@ -13,6 +14,7 @@ from slowwave_client._impl.errors import (
 )
 from slowwave_client._impl.memory import AsyncMemory, AsyncSession, Memory, Session
 from slowwave_client._impl.models import EvidenceFigures, Rule, RuleSet, SessionCheck, StaleRead, Withheld
+from slowwave_client._impl.record import EpisodeRecord
 
 __all__ = [
     "AccessRefused",
@@ -20,7 +22,9 @@ __all__ = [
     "AsyncSession",
     "BadRequest",
     "ClientClosed",
+    "EpisodeRecord",
     "EvidenceFigures",
+    "ForeignSession",
     "Memory",
     "MemoryStale",
     "MemoryUnavailable",

@@ -251,13 +251,17 @@ def test_many_threads_share_one_client(memory: Memory, desk: Desk, rule_id: str)
     assert set(after) == {0}
 
 
-def test_the_example_in_the_readme_runs(
-    root: Path, address: str, token: str, desk: Desk, rule_id: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+def test_the_examples_in_the_readme_run(
+    root: Path, address: str, make_token: Callable[..., str], rule_id: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWWAVE_URL", address)
-    monkeypatch.setenv("SLOWWAVE_TOKEN", token)
-    (example,) = re.findall(r"```python\n(.*?)```", (root / "client" / "README.md").read_text(), re.DOTALL)
-    exec(compile(example, "client/README.md", "exec"), {})
+    monkeypatch.setenv("SLOWWAVE_TOKEN", make_token())
+    monkeypatch.setenv("SLOWWAVE_INGEST_TOKEN", make_token("ingest"))
+    examples = re.findall(r"```python\n(.*?)```", (root / "client" / "README.md").read_text(), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "client/README.md", "exec"), {})
     shown = capsys.readouterr().out
+    assert "recorded: new" in shown
     assert f"{rule_id} version 1" in shown
     assert "go on" in shown

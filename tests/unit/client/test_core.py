@@ -177,6 +177,24 @@ def test_not_even_a_marked_answer_holds_what_was_seen_to_be_revoked(clock: Clock
         core.last_resort(KEY, "s", MemoryUnavailable("down"))
 
 
+def test_not_even_a_marked_answer_goes_to_a_session_that_the_server_never_heard_of(clock: Clock) -> None:
+    core = Core(namespace="n", instance="i", on_stale="serve_marked", clock=clock)
+    cached(core)
+    clock.pass_(60)
+    with pytest.raises(MemoryUnavailable):
+        core.last_resort(KEY, "unknown", MemoryUnavailable("down"))
+    core.learn(core.ticket(), 1, 15, 0)
+    assert core.hit(KEY, "unknown") is None
+
+
+def test_not_even_a_marked_answer_outlives_its_grant(clock: Clock) -> None:
+    core = Core(namespace="n", instance="i", on_stale="serve_marked", clock=clock)
+    cached(core)
+    clock.pass_(601)
+    with pytest.raises(MemoryUnavailable):
+        core.last_resort(KEY, "s", MemoryUnavailable("down"))
+
+
 def test_a_refused_token_ends_serving_at_once(core: Core) -> None:
     cached(core)
     core.lost_access(MemoryUnavailable("this token was revoked"))

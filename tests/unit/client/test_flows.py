@@ -52,6 +52,23 @@ def test_a_server_that_stays_behind_is_given_up(core: Core, server: Server) -> N
     assert len(server.seen) == flows.ATTEMPTS
 
 
+def test_an_answer_longer_under_way_than_the_lease_is_asked_for_again(core: Core, server: Server, clock: Clock) -> None:
+    def held_up() -> None:
+        clock.pass_(20)
+        server.meanwhile = lambda: None
+
+    server.meanwhile = held_up
+    assert len(server.run(flows.rules(core, "cancel"))) == 1
+    assert len(server.seen) == 2
+
+
+def test_answers_that_always_come_too_late_are_not_served(core: Core, server: Server, clock: Clock) -> None:
+    server.meanwhile = lambda: clock.pass_(20)
+    with pytest.raises(MemoryStale):
+        server.run(flows.rules(core, "cancel"))
+    assert len(server.seen) == flows.ATTEMPTS
+
+
 def test_a_lost_server_is_survived_until_the_lease_ends(core: Core, server: Server, clock: Clock) -> None:
     server.run(flows.rules(core, "cancel"))
     server.down = "ConnectError: refused"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,8 @@ import slowwave_client
 from slowwave_client import AsyncMemory, AsyncSession, Memory, MemoryStale, MemoryUnavailable, Session, SlowwaveError
 
 PUBLIC = {
-    "AccessRefused", "AsyncMemory", "AsyncSession", "BadRequest", "ClientClosed", "EvidenceFigures", "Memory",
+    "AccessRefused", "AsyncMemory", "AsyncSession", "BadRequest", "ClientClosed", "EpisodeRecord", "EvidenceFigures",
+    "ForeignSession", "Memory",
     "MemoryStale", "MemoryUnavailable", "NotFound", "Rule", "RuleSet", "Session", "SessionCheck", "SlowwaveError",
     "StaleRead", "VersionGone", "WaitTimeout", "Withheld",
 }  # fmt: skip
@@ -50,3 +53,10 @@ def test_it_imports_httpx_and_nothing_of_the_server() -> None:
     )
     assert "httpx" in loaded
     assert not loaded & {"worker", "tasks", "storage", "review_ui", "read_api", "sqlalchemy", "pydantic", "celery"}
+
+
+def test_it_is_written_in_the_python_it_promises() -> None:
+    package = Path(slowwave_client.__file__).parent
+    assert (package / "py.typed").exists()
+    for file in package.rglob("*.py"):
+        ast.parse(file.read_text(), str(file), feature_version=(3, 10))

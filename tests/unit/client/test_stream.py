@@ -109,9 +109,40 @@ def test_the_lease_is_renewed_three_times_a_lease_and_the_epoch_acknowledged_onc
     flow = background.renew(core, spread=lambda: 1.0)
     assert next(flow) == Call(background.protocol.lease("acme/shop"))
     assert flow.send(renewed(4)) == Call(background.protocol.ack("acme/shop", "client-1", 4))
-    assert flow.send(Response(200, {}, b"{}")) == Pause(5.0)
-    flow.send(None)
-    assert flow.send(renewed(4)) == Pause(5.0)
+    assert rested(flow, flow.send(Response(200, {}, b"{}"))) == (5.0, Call(background.protocol.lease("acme/shop")))
+    assert rested(flow, flow.send(renewed(4)))[0] == 5.0
+
+
+def rested(flow: Any, effect: Any) -> tuple[float, Any]:
+    """Seconds of pauses one after the other, and what comes after them."""
+    seconds = 0.0
+    while isinstance(effect, Pause):
+        seconds, effect = seconds + effect.seconds, flow.send(None)
+    return seconds, effect
+
+
+def test_what_was_applied_is_told_within_a_second_and_once_for_all_events_of_it(core: Core) -> None:
+    flow = background.renew(core, spread=lambda: 0.0)
+    next(flow)
+    flow.send(renewed(4))
+    take(core, "hello", epoch=4)
+    assert flow.send(Response(200, {}, b"{}")) == Pause(background.ACK_SECONDS / 2)
+    take(core, "changes", epoch=5, changes=[])
+    take(core, "changes", epoch=6, changes=[])
+    assert flow.send(None) == Call(background.protocol.ack("acme/shop", "client-1", 6))
+    assert isinstance(flow.send(Response(200, {}, b"{}")), Pause)
+    assert isinstance(flow.send(None), Pause), "nothing new: nothing is told"
+
+
+def test_where_an_acknowledgement_gets_no_answer_the_lease_is_renewed_at_once(core: Core) -> None:
+    flow = background.renew(core, spread=lambda: 1.0)
+    next(flow)
+    flow.send(renewed(4))
+    take(core, "hello", epoch=4)
+    flow.send(Response(200, {}, b"{}"))
+    take(core, "changes", epoch=5, changes=[])
+    assert isinstance(flow.send(None), Call)
+    assert flow.throw(TransportFailed("timed out")) == Call(background.protocol.lease("acme/shop"))
 
 
 def test_a_failed_renewal_is_tried_again_soon_and_remembered(core: Core) -> None:
@@ -132,5 +163,5 @@ def test_a_refused_acknowledgement_costs_no_lease(core: Core) -> None:
     flow = background.renew(core, spread=lambda: 1.0)
     next(flow)
     flow.send(renewed(4))
-    assert flow.send(Response(403, {}, b"{}")) == Pause(5.0)
+    assert rested(flow, flow.send(Response(403, {}, b"{}"))) == (5.0, Call(background.protocol.lease("acme/shop")))
     assert core.stale() is None

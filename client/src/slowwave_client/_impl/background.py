@@ -14,6 +14,8 @@ from slowwave_client._impl.errors import AccessRefused, SlowwaveError, Transport
 from slowwave_client._impl.sse import EventParser, ServerEvent
 
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
+ACK_SECONDS = 1.0
+"""At most about so often a client says what it applied: one word for all the events of that time."""
 
 Spread = Callable[[], float]
 """A number in [0, 1): keeps a thousand clients from coming back in the same moment."""
@@ -82,7 +84,7 @@ def _check_back_in_time(core: Core, epoch: int, kind: str) -> None:
 
 
 def renew(core: Core, spread: Spread = random.random) -> Flow[NoReturn]:
-    """Keep the lease alive, three times a lease; and tell the server which epoch was applied."""
+    """Keep the lease alive, three times a lease; and tell the server soon which epoch was applied."""
     while True:
         ticket = core.ticket()
         try:
@@ -90,23 +92,47 @@ def renew(core: Core, spread: Spread = random.random) -> Flow[NoReturn]:
             lease = protocol.parse_lease(protocol.body(response))
             core.learn(ticket, lease.epoch, lease.lease_seconds, lease.age_seconds)
             pause = core.lease_seconds / 3
-            yield from _acknowledge(core)
+            yield from _tell_applied(core)
         except AccessRefused as problem:
             core.lost_access(problem)
             pause = core.lease_seconds / 3
         except (TransportFailed, SlowwaveError) as problem:
             core.stream(core.connected, str(problem))
             pause = min(core.lease_seconds / 10, 1.0)
-        yield Pause(pause * (0.75 + spread() / 4))
+        yield from _rest(core, pause * (0.75 + spread() / 4), spread)
 
 
-def _acknowledge(core: Core) -> Flow[None]:
+def _rest(core: Core, seconds: float, spread: Spread) -> Flow[None]:
+    """Wait for the next renewal, in pieces: after each one, what was applied meanwhile is told.
+
+    The pieces are jittered, since an event reaches a thousand clients in one moment. Where no answer comes the rest is
+    over: whether the server is there matters more, and only a renewal tells.
+    """
+    is_heard = True
+    while seconds > 0:
+        piece = min(seconds, ACK_SECONDS * (0.5 + spread() / 2))
+        yield Pause(piece)
+        seconds -= piece
+        if seconds > 0 and core.connected and is_heard:
+            try:
+                is_heard = yield from _tell_applied(core)
+            except TransportFailed:
+                return
+
+
+def _tell_applied(core: Core) -> Flow[bool]:
+    """Tell the server up to where everything was applied, unless it knows; False if it refuses to hear it.
+
+    Raises:
+        TransportFailed: no answer came.
+    """
     epoch = core.epoch
     if epoch is None or core.acked == epoch:
-        return
+        return True
+    response: Response = yield Call(protocol.ack(core.namespace, core.instance, epoch))
     try:
-        response: Response = yield Call(protocol.ack(core.namespace, core.instance, epoch))
         protocol.body(response)
-    except (TransportFailed, SlowwaveError):
-        return  # a courtesy to the operator: it must not cost the lease
+    except SlowwaveError:
+        return False  # a courtesy to the operator: it must not cost the lease
     core.acked = epoch
+    return True

@@ -93,6 +93,8 @@ class Core:
     def last_resort(self, key: Key, session_id: str, failure: SlowwaveError) -> RuleSet:
         """What to do when the server gave no usable answer: a marked old answer if the caller insists, else raise.
 
+        Marked or not, the grant must hold, and the session be one that the server knows.
+
         Raises:
             MemoryStale: the lease ran out.
             MemoryUnavailable: the lease holds, but nothing is cached for this request and session.
@@ -100,9 +102,9 @@ class Core:
         with self._lock:
             stale = self.stale()
             entry = self._entries.get(key)
-            if self.on_stale == "serve_marked" and entry is not None:
-                self.journal.declare(session_id)
-                self.journal.note(session_id, entry.answer)
+            insists = self.on_stale == "serve_marked" and entry is not None and self.clock() < entry.granted_until
+            # A session that the server never heard of reads nothing: no row anywhere would say that it did.
+            if insists and entry is not None and self.journal.note(session_id, entry.answer):
                 return replace(entry.answer, stale=True, stale_reason=str(stale or failure))
             raise (stale or failure) from failure
 
@@ -147,9 +149,14 @@ class Core:
         return True
 
     def store(self, key: Key, session_id: str, ticket: Ticket, answer: RuleSet, grant_seconds: float) -> bool:
-        """Keep an answer, unless something newer was seen while it was under way (False: ask again)."""
+        """Keep an answer, unless something newer was seen while it was under way (False: ask again).
+
+        One that was under way for longer than the lease is as old as a cached one would be, and is refused too.
+        """
         with self._lock:
             if self.epoch is not None and answer.epoch < self.epoch:
+                return False
+            if self.clock() >= self.deadline:
                 return False
             while len(self._entries) >= self._max_entries:
                 self._entries.pop(next(iter(self._entries)))

@@ -21,7 +21,7 @@ class Request:
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # a token may be among them
 
 
 @dataclass(frozen=True)

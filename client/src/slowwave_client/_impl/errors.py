@@ -36,6 +36,10 @@ class AccessRefused(SlowwaveError):
     """The token is unknown, expired, or may not do this here."""
 
 
+class ForeignSession(AccessRefused):
+    """The session, or this client's name, belongs to another token: read under a name of your own."""
+
+
 class NotFound(SlowwaveError):
     """No such namespace, rule or version."""
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slowwave_client._impl import protocol
 from slowwave_client._impl.core import Core, Key
 from slowwave_client._impl.effects import AwaitChange, Call, Flow, Request, Response
 from slowwave_client._impl.errors import (
     AccessRefused,
+    ForeignSession,
     MemoryUnavailable,
     SlowwaveError,
     TransportFailed,
     WaitTimeout,
 )
 from slowwave_client._impl.models import Rule, RuleSet, SessionCheck
+from slowwave_client._impl.record import EpisodeRecord
 
 log = logging.getLogger("slowwave_client")
 ATTEMPTS = 3
@@ -61,7 +63,9 @@ def rules(
         agent=agent,
         client_instance=core.instance,
     )
-    failure: SlowwaveError = core.unavailable("every answer was older than an epoch already seen")
+    failure: SlowwaveError = core.unavailable(
+        "every answer was older than an epoch already seen, or too long under way"
+    )
     for _ in range(ATTEMPTS):
         ticket = core.ticket()
         try:
@@ -125,11 +129,13 @@ def wait_until_connected(core: Core, timeout: float = 5.0) -> Flow[None]:
 
 @dataclass
 class SessionCore:
-    """One session on a client."""
+    """One session on a client. ``ingest_token`` sends its episode, where the client's own may not."""
 
     core: Core
     session_id: str
     agent: str | None
+    ingest_token: str | None = field(default=None, repr=False)
+    record: EpisodeRecord | None = None
 
 
 def session_rules(
@@ -139,8 +145,11 @@ def session_rules(
     k: int = 5,
     token_budget: int | None = None,
 ) -> Flow[RuleSet]:
-    """As the client's ``rules``, read by this session."""
-    return (yield from rules(session.core, task, environment, session.session_id, session.agent, k, token_budget))
+    """As the client's ``rules``, read by this session; its episode gets a step for each version."""
+    answer = yield from rules(session.core, task, environment, session.session_id, session.agent, k, token_budget)
+    if session.record is not None:
+        session.record.read(answer.rules)
+    return answer
 
 
 def session_check(session: SessionCore) -> Flow[SessionCheck]:
@@ -163,14 +172,18 @@ def session_report(session: SessionCore) -> Flow[None]:
 
 
 def _call(core: Core, request: Request) -> Flow[Response]:
-    """Send; a transport that fails is ``MemoryUnavailable``, a refused token ends serving at once."""
+    """Send; a transport that fails is ``MemoryUnavailable``, a refused token ends serving at once.
+
+    A session that is another token's says nothing against this one: the cache stays.
+    """
     try:
         response: Response = yield Call(request)
     except TransportFailed as problem:
         raise core.unavailable(str(problem)) from problem
     if response.status in (401, 403):
         refusal = protocol.error(response)
-        core.lost_access(refusal)
         assert isinstance(refusal, AccessRefused)
+        if not isinstance(refusal, ForeignSession):
+            core.lost_access(refusal)
         raise refusal
     return response

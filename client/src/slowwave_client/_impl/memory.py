@@ -11,13 +11,14 @@ from typing import TypeVar
 
 import httpx
 
-from slowwave_client._impl import background, flows
+from slowwave_client._impl import background, endings, flows
 from slowwave_client._impl.clock import lease_clock
 from slowwave_client._impl.core import Core, OnStale
 from slowwave_client._impl.doors import Awaitable, Blocking, awaitable, blocking
 from slowwave_client._impl.drive_async import AsyncDriver
 from slowwave_client._impl.drive_sync import SyncDriver
 from slowwave_client._impl.effects import Flow
+from slowwave_client._impl.endings import KeepsEpisode
 from slowwave_client._impl.errors import ClientClosed
 
 R = TypeVar("R")
@@ -38,6 +39,7 @@ class _Common:
         on_stale: OnStale = "raise",
         client_instance: str | None = None,
         events: bool = True,
+        ingest_token: str | None = None,
         clock: Callable[[], float] = lease_clock,
     ) -> None:
         self._core = Core(
@@ -50,6 +52,7 @@ class _Common:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "slowwave-client"}
         self._events = events
+        self._ingest_token = ingest_token
         self._closed = False
 
     def __repr__(self) -> str:
@@ -92,6 +95,7 @@ class Memory(_Common, Blocking[Core]):
         on_stale: ``raise`` fails closed with ``MemoryStale``; ``serve_marked`` serves old answers with ``stale`` set.
         client_instance: a name for this cache; made up if absent.
         events: follow the event stream; without it a revocation arrives with the next renewal of the lease.
+        ingest_token: a token of role ``ingest``, which sends the episodes that sessions keep.
         transport: an httpx transport, for tests and proxies.
         clock: seconds, monotonic, for tests.
     """
@@ -106,6 +110,7 @@ class Memory(_Common, Blocking[Core]):
         on_stale: OnStale = "raise",
         client_instance: str | None = None,
         events: bool = True,
+        ingest_token: str | None = None,
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = lease_clock,
     ) -> None:
@@ -117,6 +122,7 @@ class Memory(_Common, Blocking[Core]):
             on_stale=on_stale,
             client_instance=client_instance,
             events=events,
+            ingest_token=ingest_token,
             clock=clock,
         )
         self._http = httpx.Client(base_url=url, headers=self._headers, transport=transport)
@@ -131,8 +137,8 @@ class Memory(_Common, Blocking[Core]):
     wait_until_connected = blocking(flows.wait_until_connected)
 
     def session(self, session_id: str, agent: str | None = None) -> Session:
-        """A context in which one agent run reads; at its end the reads are reported."""
-        return Session(self, flows.SessionCore(self._core, session_id, agent))
+        """A context in which one agent run reads; at its end its reads are reported, and its episode if it kept one."""
+        return Session(self, flows.SessionCore(self._core, session_id, agent, self._ingest_token))
 
     def close(self) -> None:
         """Stop the threads and close the connections. Safe to call twice."""
@@ -188,6 +194,7 @@ class AsyncMemory(_Common, Awaitable[Core]):
         on_stale: OnStale = "raise",
         client_instance: str | None = None,
         events: bool = True,
+        ingest_token: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Callable[[], float] = lease_clock,
     ) -> None:
@@ -199,6 +206,7 @@ class AsyncMemory(_Common, Awaitable[Core]):
             on_stale=on_stale,
             client_instance=client_instance,
             events=events,
+            ingest_token=ingest_token,
             clock=clock,
         )
         self._http = httpx.AsyncClient(base_url=url, headers=self._headers, transport=transport)
@@ -211,8 +219,8 @@ class AsyncMemory(_Common, Awaitable[Core]):
     wait_until_connected = awaitable(flows.wait_until_connected)
 
     def session(self, session_id: str, agent: str | None = None) -> AsyncSession:
-        """A context in which one agent run reads; at its end the reads are reported."""
-        return AsyncSession(self, flows.SessionCore(self._core, session_id, agent))
+        """A context in which one agent run reads; at its end its reads are reported, and its episode if it kept one."""
+        return AsyncSession(self, flows.SessionCore(self._core, session_id, agent, self._ingest_token))
 
     async def close(self) -> None:
         """Stop the tasks and close the connections. Safe to call twice."""
@@ -245,7 +253,7 @@ class AsyncMemory(_Common, Awaitable[Core]):
             await driver.disconnect()
 
 
-class Session(Blocking[flows.SessionCore]):
+class Session(KeepsEpisode, Blocking[flows.SessionCore]):
     """One agent run, blocking. Made by ``Memory.session``."""
 
     def __init__(self, memory: Memory, core: flows.SessionCore) -> None:
@@ -254,7 +262,7 @@ class Session(Blocking[flows.SessionCore]):
 
     rules = blocking(flows.session_rules)
     check = blocking(flows.session_check)
-    report = blocking(flows.session_report)
+    report = blocking(endings.session_end)
 
     def __enter__(self) -> Session:
         return self
@@ -266,7 +274,7 @@ class Session(Blocking[flows.SessionCore]):
         return self._memory._run(flow)
 
 
-class AsyncSession(Awaitable[flows.SessionCore]):
+class AsyncSession(KeepsEpisode, Awaitable[flows.SessionCore]):
     """One agent run, on an event loop. Made by ``AsyncMemory.session``."""
 
     def __init__(self, memory: AsyncMemory, core: flows.SessionCore) -> None:
@@ -275,7 +283,7 @@ class AsyncSession(Awaitable[flows.SessionCore]):
 
     rules = awaitable(flows.session_rules)
     check = awaitable(flows.session_check)
-    report = awaitable(flows.session_report)
+    report = awaitable(endings.session_end)
 
     async def __aenter__(self) -> AsyncSession:
         return self

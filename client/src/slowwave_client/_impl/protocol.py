@@ -13,6 +13,7 @@ from slowwave_client._impl.effects import Request, Response
 from slowwave_client._impl.errors import (
     AccessRefused,
     BadRequest,
+    ForeignSession,
     MemoryUnavailable,
     NotFound,
     SlowwaveError,
@@ -22,6 +23,8 @@ from slowwave_client._impl.journal import Reads
 from slowwave_client._impl.models import EvidenceFigures, Rule, RuleSet, SessionCheck, StaleRead, Withheld
 
 GRANT_HEADER = "slowwave-grant-seconds"
+FIELDS = ("what", "where", "what_now", "state", "reason", "kind")
+"""What a refusal may say."""
 
 
 def search(
@@ -184,6 +187,8 @@ def error(response: Response) -> SlowwaveError:
     message = f"{told['what']} [{told['where']}] {told['what_now']}".strip()
     if status == 410:
         return VersionGone(message, state=told["state"], reason=told["reason"], what_now=told["what_now"])
+    if told["kind"] == "foreign-session":
+        return ForeignSession(message, status=status, what_now=told["what_now"])
     kind = {401: AccessRefused, 403: AccessRefused, 404: NotFound}.get(status)
     if kind is None:
         kind = BadRequest if 400 <= status < 500 and status not in (408, 425, 429) else MemoryUnavailable
@@ -193,8 +198,8 @@ def error(response: Response) -> SlowwaveError:
 def _told(response: Response) -> dict[str, str]:
     try:
         data = response.json()["error"]
-        told = {name: str(data.get(name) or "") for name in ("what", "where", "what_now", "state", "reason")}
+        told = {name: str(data.get(name) or "") for name in FIELDS}
     except (ValueError, KeyError, TypeError, AttributeError):
-        told = {"where": "", "what_now": "", "state": "", "reason": "", "what": ""}
+        told = dict.fromkeys(FIELDS, "")
     told["what"] = told["what"] or f"the server answered {response.status}"
     return told
