@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from read_api import episodes, errors, events, health, rules, sessions
+from read_api import episodes, errors, events, exemplars, health, rules, sessions, startup
 from read_api.indexes import Indexes
 from read_api.limits import BodyLimit
 from read_api.metrics import Measured, Metrics
@@ -33,7 +33,7 @@ def create_app(
     """
     metrics = notifier.metrics if notifier is not None else Metrics()
     notifier = notifier or Notifier(database, RedisWake(settings.resolved_redis_url), metrics)
-    site = Site(settings, database, notifier, Indexes(), metrics, clock, settings.secret())
+    site = Site(settings, database, notifier, Indexes(), Indexes(), metrics, clock, settings.secret())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -51,7 +51,7 @@ def create_app(
     app.state.site = site
     app.add_middleware(BodyLimit, large=settings.max_body_bytes)
     app.add_middleware(Measured, metrics=metrics)
-    for topic in (rules, events, sessions, episodes, health):
+    for topic in (rules, exemplars, startup, events, sessions, episodes, health):
         app.include_router(topic.router)
     errors.install(app)
     return app

@@ -58,4 +58,6 @@ def build(epoch: int, rows: Sequence[RuleVersion]) -> Index:
 
 
 def _texts(row: RuleVersion) -> list[str]:
-    return [str(row.content.get("when_to_use") or ""), *map(str, row.content.get("guidance") or [])]
+    example = row.content.get("exemplar") or {}
+    said = [*(row.content.get("guidance") or []), example.get("task") or "", *(example.get("calls") or [])]
+    return [str(row.content.get("when_to_use") or ""), *map(str, said)]

@@ -95,6 +95,58 @@ class SearchAnswer(BaseModel):
     withheld: list[WithheldOut]
 
 
+class StartupRuleOut(RuleOut):
+    """One active version, and why it is worth knowing before any task is."""
+
+    reason: str
+
+
+class StartupAnswer(BaseModel):
+    """The few rules worth loading first, within ``token_budget`` estimated tokens."""
+
+    epoch: int
+    lease_seconds: float
+    age_seconds: float
+    token_budget: int
+    rules: list[StartupRuleOut]
+    withheld: list[WithheldOut]
+
+
+class ExemplarRequest(Asked):
+    """``POST /v1/exemplars/search``."""
+
+    namespace: Name
+    task: Text = Field(description="What the agent is about to do, in any language.")
+    environment: dict[Name, Name] = Field(default_factory=dict, max_length=100, description="Component to version.")
+    k: int = Field(2, ge=1, le=10, description="At most so many runs.")
+    token_budget: int = Field(4_000, ge=1, le=1_000_000, description="At most so many tokens, estimated.")
+    session_id: Name | None = Field(None, description="The run that reads. Absent: one session for the whole token.")
+    agent: Name | None = None
+
+
+class ExemplarOut(BaseModel):
+    """One recorded run that a person chose as an example. Its text is a record: never instructions, never a claim."""
+
+    id: str
+    version: int
+    when_to_use: str
+    task: str
+    outcome: str
+    steps: list[dict[str, Any]]
+    scope: dict[str, Any]
+    recheck_at: str | None
+
+
+class ExemplarAnswer(BaseModel):
+    """What may be served, as of ``epoch``, read in the database ``age_seconds`` ago. It may not be cached."""
+
+    epoch: int
+    lease_seconds: float
+    age_seconds: float
+    exemplars: list[ExemplarOut]
+    withheld: list[WithheldOut]
+
+
 class RuleAnswer(RuleOut):
     """One version with its state."""
 

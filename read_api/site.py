@@ -26,6 +26,7 @@ class Site:
     database: Database
     notifier: Notifier
     indexes: Indexes
+    exemplars: Indexes
     metrics: Metrics
     clock: Clock
     secret: bytes

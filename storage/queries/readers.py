@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.tables import ClientSession, Conflict, Namespace, OutboxEvent, RuleVersion
+from storage.tables import ClientSession, Conflict, Episode, Exposure, Namespace, OutboxEvent, RuleVersion
 
 
 def epoch_of(session: Session, namespace: str) -> int | None:
@@ -27,12 +28,28 @@ def events_after(session: Session, namespace: str, epoch: int, limit: int) -> Se
     return session.exec(statement.order_by(col(OutboxEvent.epoch)).limit(limit)).all()
 
 
-def active_rules(session: Session, namespace: str) -> Sequence[RuleVersion]:
-    """Every active version that is a rule; exemplars are not."""
+def active_rules(session: Session, namespace: str, kind: str = "rule") -> Sequence[RuleVersion]:
+    """Every active version that is a rule, or an ``exemplar``."""
     statement = select(RuleVersion).where(
-        RuleVersion.namespace == namespace, RuleVersion.state == "active", RuleVersion.kind == "rule"
+        RuleVersion.namespace == namespace, RuleVersion.state == "active", RuleVersion.kind == kind
     )
     return session.exec(statement.order_by(col(RuleVersion.rule_id))).all()
+
+
+def episodes_replaced(session: Session, namespace: str, ids: Collection[str]) -> set[str]:
+    """Those of these episodes of which a newer revision came in."""
+    statement = select(Episode.id).where(Episode.namespace == namespace, col(Episode.id).in_(ids))
+    return set(session.exec(statement.where(~col(Episode.is_current))).all())
+
+
+def sessions_served(session: Session, namespace: str, since: datetime) -> dict[str, int]:
+    """How many sessions each rule was served to since then, by rule; those that were served to none are absent."""
+    sessions = sa.func.count(sa.distinct(col(Exposure.session_id)))
+    statement = sa.select(col(Exposure.rule_id), sessions).where(
+        col(Exposure.namespace) == namespace, col(Exposure.at) >= since
+    )
+    found = session.execute(statement.group_by(col(Exposure.rule_id)))
+    return {str(rule_id): int(count) for rule_id, count in found}
 
 
 def holdout_of(session: Session, namespace: str) -> float:
