@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from storage.engine import Database
@@ -189,6 +190,14 @@ def test_ctrl_c_ends_an_ingest_that_waits_for_its_standard_input(sqlite_url: str
         process.stdin.write(records("a", 120))
         process.stdin.flush()
         wait_until("a batch is stored", lambda: stored(store) > 0)
+        taken = [-1.0]
+
+        def is_idle() -> bool:
+            """Whether it took no time of a processor since the last look: it has done with the batch, and waits."""
+            taken.append(sum(psutil.Process(process.pid).cpu_times()))
+            return len(taken) > 4 and len(set(taken[-4:])) == 1
+
+        wait_until("it waits for more", is_idle)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         said = process.stdout.read().decode()
