@@ -36,8 +36,7 @@ import uvicorn  # noqa: E402
 from pydantic import SecretStr  # noqa: E402
 
 from review_ui.app import create_app  # noqa: E402
-from review_ui.counts import KEPT  # noqa: E402
-from storage import migrate  # noqa: E402
+from storage import audit, migrate  # noqa: E402
 from storage.engine import Database  # noqa: E402
 from storage.ids import content_hash  # noqa: E402
 from storage.settings import Settings  # noqa: E402
@@ -247,11 +246,13 @@ def _packet(chance: random.Random) -> _Packet:
 class Measured:
     """One page: times of the server in milliseconds, and bytes on the wire.
 
-    ``anew`` are the times where nothing of the queue's counts is remembered.
+    ``decided`` are the times right after somebody decided: the counts are made again behind the page. ``anew`` are
+    those where nothing of the queue's counts is remembered, as for the first who looks in five minutes.
     """
 
     what: str
     milliseconds: list[float] = field(default_factory=list)
+    decided: list[float] = field(default_factory=list)
     anew: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     first_load: int = 0
@@ -271,23 +272,12 @@ class Timed:
         self.took.put(1e3 * (time.perf_counter() - began))
 
 
-class Clock:
-    """The app's clock, which stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def __call__(self) -> datetime:
-        """Now."""
-        return self.at
-
-
 @contextmanager
-def _served(database: Database, clock: Clock) -> Iterator[tuple[Timed, str]]:
+def _served(database: Database) -> Iterator[tuple[Timed, str]]:
     """The real app on a socket of this machine."""
     with tempfile.TemporaryDirectory(prefix="slowwave-pages-home-") as home:
         settings = Settings(home=Path(home), secret_key=SecretStr("a key for benchmarks, 32 bytes.."))
-        timed, port = Timed(create_app(settings, database, clock)), free_port()
+        timed, port = Timed(create_app(settings, database, lambda: NOW)), free_port()
         server = uvicorn.Server(uvicorn.Config(timed, port=port, log_level="warning", lifespan="off"))
         settle_memory()
         thread = threading.Thread(target=server.run)
@@ -324,18 +314,22 @@ def _measure(database: Database, candidates: int, rounds: int, chance: random.Ra
         ("queue, a viewer of one namespace", "one", lambda: "/queue"),
         ("candidate", "all", lambda: "/candidates/{}/{}".format(*chance.choice(read))),
     ]  # fmt: skip
-    clock = Clock()
-    with _served(database, clock) as (timed, base):
+    with _served(database) as (timed, base):
         browsers = {name: _logged_in(timed, base, name) for name in ("all", "one")}
         found = [Measured(what) for what, _, _ in pages]
         for turn in range(rounds + 3):  # three that count for nothing: templates, connections, caches
             for one, (_, name, address) in zip(found, pages, strict=True):
                 asked = address()
-                clock.at += 2 * KEPT
+                timed.app.state.site.counts.forget()
                 _, _, anew = _fetched(timed, browsers[name], asked)
+                with database.write() as session:
+                    audit.record(session, actor="user:all", action="rejected", namespace=ALONE, now=NOW)
+                _, _, decided = _fetched(timed, browsers[name], asked)
+                timed.app.state.site.counts.settle()
                 size, text, took = _fetched(timed, browsers[name], asked)
                 if turn >= 3:
                     one.anew.append(anew)
+                    one.decided.append(decided)
                     one.milliseconds.append(took)
                     one.sizes.append(size)
                 elif turn == 0:
@@ -368,15 +362,15 @@ def _assets(timed: Timed, browser: httpx.Client, page: str) -> int:
 
 
 def _tell(found: Sequence[Measured]) -> None:
-    print(f"  {'page':34} {'median':>9} {'p95':>9} {'counted anew':>14} {'p95':>9} {'HTML':>9} {'first load':>11}")
+    print(f"  {'':34} {'remembered':>17}   {'after a decision':>17}   {'counted anew':>17}")
+    heads = f" {'median':>8} {'p95':>8}  " * 3
+    print(f"  {'page':34}{heads} {'HTML':>8} {'first load':>11}   (times in ms)")
     for one in found:
         size, first = max(one.sizes) / 1e3, one.first_load / 1e3
-        within = max(_p95(one.milliseconds), _p95(one.anew)) < MOST_MS and first < MOST_KB
-        print(
-            f"  {one.what:34} {statistics.median(one.milliseconds):6.1f} ms {_p95(one.milliseconds):6.1f} ms"
-            f" {statistics.median(one.anew):11.1f} ms {_p95(one.anew):6.1f} ms {size:6.1f} KB {first:8.1f} KB"
-            f"{'' if within else '   OVER'}"
-        )
+        times = (one.milliseconds, one.decided, one.anew)
+        within = max(map(_p95, times)) < MOST_MS and first < MOST_KB
+        figures = "".join(f" {statistics.median(each):8.1f} {_p95(each):8.1f}  " for each in times)
+        print(f"  {one.what:34}{figures} {size:5.1f} KB {first:8.1f} KB{'' if within else '   OVER'}")
     print(f"  wanted: p95 under {MOST_MS:.0f} ms, first load under {MOST_KB:.0f} KB")
 
 

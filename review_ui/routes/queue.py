@@ -17,7 +17,8 @@ from review_ui.views.names import RUN_STATES, said
 from review_ui.views.queue import ORDERS, STANDINGS, Filters, filters_view, nothing, queue_row
 from review_ui.words import N_, _
 from storage.queries import pages_runs
-from storage.queries.queue import Found, open_conflict_counts, queue_page
+from storage.queries.queue import open_conflict_counts, queue_page
+from storage.tables import Candidate
 from tasks.stage.reserve_step import holders, release, take_next
 
 router = APIRouter()
@@ -45,16 +46,15 @@ def show_queue(
     counting, page = site.counts.start(asked), min(page, FARTHEST)
     with site.database.read() as session:
         found = queue_page(session, asked, filters.order, offset_of(page), SIZE + 1)
-        conflicts = open_conflict_counts(session, [_key(one) for one in found])
+        keys = [_key(one) for one in found]
+        conflicts = open_conflict_counts(session, keys)
+        reading = holders(session, keys, now)
         runs = pages_runs.runs_page(session, who.namespaces, limit=1)
-    reading = holders(site.database, [_key(one) for one in found], now)
+    may = {namespace: who.reviewer().may_decide(namespace) for namespace in {one.namespace for one in found}}
     rows = [
-        queue_row(
-            one, conflicts[_key(one)], reading.get(_key(one)), now, who.user_id,
-            may_decide=who.reviewer().may_decide(one.candidate.namespace),
-        )
-        for one in found
-    ]  # fmt: skip
+        queue_row(one, conflicts[key], reading.get(key), now, who.user_id, may_decide=may[one.namespace])
+        for one, key in zip(found, keys, strict=True)
+    ]
     facets = counting()
     if not rows and page > (last := max(1, -(-facets.total // SIZE))):  # beyond the end: the last page there is
         return show_queue(site, who, request, last, told)
@@ -71,7 +71,7 @@ def show_queue(
         order=_(ORDERS[filters.order]),
         empty=nothing(filters),
         can_pick=any(row.pick for row in shown),
-        can_approve=any(one.candidate.tier == "low" for one in found),
+        can_approve=any(one.tier == "low" for one in found),
         choices=filters_view(filters, facets),
         kept=urlencode(filters.query()),
         last_run=runs[0] if runs else None,
@@ -100,5 +100,5 @@ def let_go(site: SiteDep, who: DecidingViewer, namespace: str, candidate_id: str
     return RedirectResponse(links.with_query(PATH, told="let-go"), status_code=303)
 
 
-def _key(found: Found) -> tuple[str, str]:
-    return found.candidate.namespace, found.candidate.id
+def _key(candidate: Candidate) -> tuple[str, str]:
+    return candidate.namespace, candidate.id

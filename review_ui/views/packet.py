@@ -176,13 +176,16 @@ def held_out_of(packet: dict[str, Any]) -> HeldOut:
     held = _dict(packet.get("held_out"))
     found, p_value, alpha = estimate_of(held), _number(held.get("p_value")), _number(held.get("alpha"))
     same = bool(held.get("same_direction"))
-    if p_value is None or alpha is None:
-        verdict = "not tested"
-    elif same and p_value <= alpha:
-        verdict = "confirmed"
-    else:
-        verdict = "not confirmed"
+    verdict = held_out_verdict(held)
     return HeldOut(count(held.get("groups")), found, p_value, alpha, same, verdict, interval_words(found))
+
+
+def held_out_verdict(held: dict[str, Any]) -> str:
+    """Whether it was confirmed on groups that it was not found on, in the words that ``HeldOut`` uses."""
+    p_value, alpha = _number(held.get("p_value")), _number(held.get("alpha"))
+    if p_value is None or alpha is None:
+        return "not tested"
+    return "confirmed" if held.get("same_direction") and p_value <= alpha else "not confirmed"
 
 
 def strata_of(packet: dict[str, Any]) -> list[Stratum]:

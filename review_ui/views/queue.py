@@ -10,15 +10,15 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from review_ui import links
-from review_ui.plot import Estimate, Mini, mini
+from review_ui.plot import Estimate, Mini, interval_words, mini
 from review_ui.text import age_words, shortened, when_words
 from review_ui.views.changes import wanted_words
 from review_ui.views.listing import Nothing, Select
 from review_ui.views.names import CANDIDATE_STATES, TIERS, said
-from review_ui.views.packet import effect_of, groups_of, held_out_of
+from review_ui.views.packet import estimate_of, groups_of, held_out_verdict
 from review_ui.words import N_, _, ngettext
 from storage.queries.facets import Facets
-from storage.queries.queue import Age, Asked, Checks, Found, Order, Standing
+from storage.queries.queue import Age, Asked, Checks, Order, Standing
 from storage.tables import Candidate
 from storage.tables.review import NOT_MEASURED
 from tasks.stage import columns
@@ -170,24 +170,24 @@ class QueueRow:
 
 
 def queue_row(
-    found: Found, conflicts: int, holder: Holder | None, now: datetime, viewer_id: str, *, may_decide: bool
+    candidate: Candidate, conflicts: int, holder: Holder | None, now: datetime, viewer_id: str, *, may_decide: bool
 ) -> QueueRow:
-    """A row from a candidate and its standing revision."""
-    candidate, packet = found
-    effect, held = effect_of(packet), held_out_of(packet)
+    """A row from a candidate and what it keeps of its packet."""
+    glance = candidate.glance
+    estimate, verdict = estimate_of(glance.get("effect") or {}), held_out_verdict(glance.get("held_out") or {})
     is_open = candidate.state in ("staged", "approved")
     title = shortened(candidate.title, 240)
-    groups = groups_of(packet)[0]
+    groups = groups_of(glance)[0]
     return QueueRow(
         link=links.candidate(candidate.namespace, candidate.id),
         title=title,
         namespace=candidate.namespace,
-        badges=tuple(_badges(candidate, forced=bool(packet.get("forced")))),
-        effect_words=effect.words,
-        effect_says=_effect_says(effect.estimate),
-        drawing=mini(effect.estimate),
-        confirmed=said(VERDICTS, held.verdict),
-        is_confirmed=held.verdict == "confirmed",
+        badges=tuple(_badges(candidate, forced=bool(glance.get("forced")))),
+        effect_words=interval_words(estimate),
+        effect_says=_effect_says(estimate),
+        drawing=mini(estimate),
+        confirmed=said(VERDICTS, verdict),
+        is_confirmed=verdict == "confirmed",
         groups=f"{groups:,}" if groups else "–",
         reach=reach_words(candidate.reach),
         why_now=why_words(candidate.why_now)[:MOST_REASONS] if is_open else (),

@@ -102,7 +102,7 @@ def facets_of(asked: Asked, fast: Fast, slow: Slow) -> Facets:
         total, counted = _counted(cells, asked)
     return Facets(
         total=total,
-        looked_at=max(fast.cells.total(), slow.ages["all"]),
+        looked_at=max(fast.cells.total(), slow.ages["all"], *fast.standings.values()),
         standing=_nonzero({**fast.standings, asked.standing: total}),
         **counted,
         age=_nonzero(ages),

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.queries.pages import within
+from storage.queries.pages import among, within
 from storage.tables import (
     Candidate,
     CandidateRevision,
@@ -63,22 +63,13 @@ class Asked:
         return self.standing in ("waiting", "parked")
 
 
-class Found(NamedTuple):
-    """A candidate with the packet of its standing revision."""
-
-    candidate: Candidate
-    packet: dict[str, Any]
-
-
-def queue_page(session: Session, asked: Asked, order: Order = "worth", offset: int = 0, limit: int = 50) -> list[Found]:
+def queue_page(
+    session: Session, asked: Asked, order: Order = "worth", offset: int = 0, limit: int = 50
+) -> list[Candidate]:
     """One page in order. The keys are read from an index alone, the rows only of those on the page."""
     keys = _ordered(_keys(asked), asked, order).offset(offset).limit(limit).subquery()
-    statement = (
-        select(Candidate, CandidateRevision.packet)
-        .join(keys, (col(Candidate.namespace) == keys.c.namespace) & (col(Candidate.id) == keys.c.id))
-        .join(CandidateRevision, current_revision())
-    )
-    return [Found(*row) for row in session.execute(_ordered(statement, asked, order))]
+    same = (col(Candidate.namespace) == keys.c.namespace) & (col(Candidate.id) == keys.c.id)
+    return list(session.exec(_ordered(select(Candidate).join(keys, same), asked, order)))
 
 
 def queue_pairs(
@@ -223,18 +214,17 @@ def open_conflict_counts(session: Session, keys: Sequence[tuple[str, str]]) -> d
     counts = dict.fromkeys(keys, 0)
     if not keys:
         return {}
-    refs = [f"{PREFIX}{candidate_id}" for _, candidate_id in keys]
-    for side in (col(Conflict.left_ref), col(Conflict.right_ref)):
-        statement = (
-            sa.select(col(Conflict.namespace), side, sa.func.count())
-            .where(col(Conflict.namespace).in_({namespace for namespace, _ in keys}), side.in_(refs))
-            .where(col(Conflict.state) == "open", col(Conflict.left_ref) != col(Conflict.right_ref))
-            .group_by(col(Conflict.namespace), side)
-        )
-        for namespace, ref, count in session.execute(statement):
-            key = (namespace, ref.removeprefix(PREFIX))
-            if key in counts:
-                counts[key] += count
+    spaces, refs = among(session, {space for space, _ in keys}), among(session, {PREFIX + name for _, name in keys})
+    sides = [
+        sa.select(col(Conflict.namespace), side)
+        .where(spaces(col(Conflict.namespace)), refs(side))
+        .where(col(Conflict.state) == "open", col(Conflict.left_ref) != col(Conflict.right_ref))
+        for side in (col(Conflict.left_ref), col(Conflict.right_ref))
+    ]
+    for namespace, ref in session.execute(sa.union_all(*sides)):
+        key = (namespace, ref.removeprefix(PREFIX))
+        if key in counts:
+            counts[key] += 1
     return counts
 
 
@@ -252,8 +242,9 @@ def reservations_on(session: Session, keys: Sequence[tuple[str, str]], now: date
     statement = (
         select(Reservation, User.name)
         .join(User, col(User.id) == col(Reservation.user_id))
-        .where(col(Reservation.candidate_id).in_([candidate_id for _, candidate_id in keys]))
-        .where(col(Reservation.namespace).in_({namespace for namespace, _ in keys}), col(Reservation.until) > now)
+        .where(among(session, {candidate_id for _, candidate_id in keys})(col(Reservation.candidate_id)))
+        .where(among(session, {namespace for namespace, _ in keys})(col(Reservation.namespace)))
+        .where(col(Reservation.until) > now)
     )
     found = {(row.namespace, row.candidate_id): Held(row, name) for row, name in session.exec(statement)}
     return {key: found[key] for key in keys if key in found}

@@ -40,7 +40,8 @@ class Candidate(Row, table=True):
 
     ``number`` names the current revision; ``content_hash`` and ``packet_hash`` are that revision's. ``approved`` means
     part of a quorum: at least one approval, not enough yet. ``failing``, ``warning`` and ``reach`` (sessions that would
-    have been served it of late) are of its packet, here for the queue; ``why_now`` says why it waits tonight.
+    have been served it of late) are of its packet, here for the queue, as is ``glance``: its figures that a row shows;
+    ``why_now`` says why it waits tonight.
     ``wanted`` is the evidence that somebody asked for at ``parked_at``: while that is set it waits for it, not for a
     decision. ``taken_by`` are the candidates that took its place: it was merged into one, or split into several.
     """
@@ -80,6 +81,7 @@ class Candidate(Row, table=True):
     failing: int = 0
     warning: int = 0
     reach: int = NOT_MEASURED
+    glance: dict[str, Any] = json_field()
     why_now: str = ""
     wanted: dict[str, Any] = json_field()
     parked_at: datetime | None = time_field(nullable=True)

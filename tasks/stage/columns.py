@@ -37,14 +37,33 @@ SELECTED = {"its search found nothing": SEARCH_FAILED, "repeated mistake": REPEA
 """Why the night took up a run that is evidence for it, where that tells a reviewer something."""
 
 
+GLANCED: Mapping[str, tuple[str, ...]] = {
+    "effect": ("odds_ratio", "low", "high"),
+    "held_out": ("p_value", "alpha", "same_direction"),
+    "evidence": ("independent_groups",),
+}
+"""The figures of a packet that a row of the queue shows, by its part. None of them is text of an episode."""
+
+
 def queue_columns(packet: Mapping[str, Any], why: Iterable[str] = ()) -> dict[str, Any]:
-    """The columns ``failing``, ``warning`` and ``why_now`` of a candidate with this packet."""
+    """The columns ``failing``, ``warning``, ``glance`` and ``why_now`` of a candidate with this packet."""
     verdicts = [check.get("verdict") for check in packet.get("checks") or [] if isinstance(check, Mapping)]
     return {
         "failing": verdicts.count("fail"),
         "warning": verdicts.count("warn"),
+        "glance": glance_of(packet),
         "why_now": joined(why),
     }
+
+
+def glance_of(packet: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row shows of a packet, in the packet's own shape: a queue reads it without the packets, which are long."""
+    kept = {
+        part: {name: found[name] for name in names if name in found}
+        for part, names in GLANCED.items()
+        if isinstance(found := packet.get(part), Mapping)
+    }
+    return kept | ({"forced": True} if packet.get("forced") else {})
 
 
 def joined(why: Iterable[str]) -> str:

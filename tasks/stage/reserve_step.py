@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlmodel import Session
+
 from storage import reservations
 from storage.engine import Database
 from storage.queries.queue import Asked, Order, free_keys, reservations_on
@@ -29,13 +31,11 @@ class Holder:
         return self.user_id == user_id
 
 
-def holders(database: Database, keys: list[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Holder]:
+def holders(session: Session, keys: list[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Holder]:
     """Who reads which of these candidates, by (namespace, id)."""
-    with database.read() as session:
-        found = reservations_on(session, keys, now)
     return {
         key: Holder(held.reservation.user_id, held.name, held.reservation.since, held.reservation.until)
-        for key, held in found.items()
+        for key, held in reservations_on(session, keys, now).items()
     }
 
 
@@ -49,14 +49,17 @@ def reserve(
     Raises:
         sqlalchemy.exc.DBAPIError: if the database did not take the write, or not soon enough.
     """
-    held = holders(database, [(namespace, candidate_id)], now).get((namespace, candidate_id))
+    key = (namespace, candidate_id)
+    with database.read() as session:
+        held = holders(session, [key], now).get(key)
     if not reviewer.may_decide(namespace):
         return held
     if held is not None and (not held.is_person(reviewer.user_id) or held.until - now > HELD_FOR / 2):
         return held
     with database.write(patience_ms=PATIENCE_MS) as session:
         reservations.take(session, namespace, candidate_id, reviewer.user_id, now=now, until=now + HELD_FOR)
-    return holders(database, [(namespace, candidate_id)], now).get((namespace, candidate_id))
+    with database.read() as session:
+        return holders(session, [key], now).get(key)
 
 
 def release(database: Database, namespace: str, candidate_id: str, *, reviewer: Reviewer) -> bool:

@@ -29,6 +29,7 @@ from storage.tables import (
     RunStep,
 )
 from tasks.promote.people import Reviewer
+from tasks.stage.columns import glance_of
 
 PASSWORD = "correct horse battery staple"
 _HASHED: dict[str, str] = {}
@@ -177,7 +178,7 @@ def make_candidate(
     hashes = content_hash(content), content_hash(packet)
     values: dict[str, Any] = {
         "kind": "rule", "tier": "standard", "title": content["when_to_use"], "predicate_id": f"pred-{candidate_id}",
-        "rank": 1.0,
+        "rank": 1.0, "glance": glance_of(packet),
     }  # fmt: skip
     with database.write() as session:
         session.add(

@@ -10,13 +10,20 @@ from sqlmodel import SQLModel
 from storage import audit, migrate
 from storage.engine import Database
 from storage.queries import episodes as queries
+from storage.tables import Candidate
 from support import rows
+from tasks.stage.columns import glance_of
 
 REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(migrate.SCRIPTS)).walk_revisions()))]
 
 
 def tables(database: Database) -> set[str]:
     return set(sa.inspect(database.engine).get_table_names()) - {"alembic_version"}
+
+
+def columns(database: Database) -> set[str]:
+    found = sa.inspect(database.engine)
+    return {f"{table}.{column['name']}" for table in tables(database) for column in found.get_columns(table)}
 
 
 def test_the_newest_revision_is_what_the_models_say(database: Database) -> None:
@@ -42,11 +49,11 @@ def test_upgrading_twice_changes_nothing(empty_database: Database) -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_each_revision_goes_up_down_and_up_again(empty_database: Database, revision: str) -> None:
     migrate.upgrade(empty_database, revision)
-    at = tables(empty_database)
+    at = columns(empty_database)
     migrate.downgrade(empty_database, "-1")
-    assert tables(empty_database) < at
+    assert columns(empty_database) < at
     migrate.upgrade(empty_database, revision)
-    assert tables(empty_database) == at
+    assert columns(empty_database) == at
 
 
 def test_data_of_earlier_revisions_survives_the_way_down_and_up(empty_database: Database) -> None:
@@ -130,3 +137,16 @@ def test_what_waited_before_shows_what_is_wrong_with_it_at_once_and_claims_no_re
     with empty_database.read() as session:
         rows = session.execute(sa.text("SELECT id, failing, warning, reach, why_now FROM candidate ORDER BY id")).all()
     assert [tuple(row) for row in rows] == [("a", 1, 2, -1, ""), ("b", 0, 0, -1, ""), ("c", 0, 0, -1, "")]
+
+
+def test_what_a_row_of_the_queue_shows_is_filled_in_for_what_waits_already(empty_database: Database) -> None:
+    packet = {"effect": {"odds_ratio": 0.1, "low": 0.05, "high": None, "strata": 4}, "forced": True}
+    migrate.upgrade(empty_database)
+    with empty_database.write() as session:
+        rows.add(session, rows.namespace(), rows.candidate(number=2))
+        rows.add(session, rows.revision(number=1), rows.revision(number=2, packet=packet))
+    migrate.downgrade(empty_database, "0009")
+    migrate.upgrade(empty_database)
+    with empty_database.read() as session:
+        (kept,) = session.exec(sa.select(Candidate.__table__.c.glance)).one()  # type: ignore[attr-defined]
+    assert kept == glance_of(packet) == {"effect": {"odds_ratio": 0.1, "low": 0.05, "high": None}, "forced": True}

@@ -34,6 +34,12 @@ def people(database: Database, now: datetime) -> People:
     return person
 
 
+def held_in(database: Database, now: datetime) -> dict[tuple[str, str], Holder]:
+    """Who holds the candidate ``a``."""
+    with database.read() as session:
+        return holders(session, [(SPACE, "a")], now)
+
+
 def test_the_first_one_holds_it_and_goes_on_holding_it(database: Database, now: datetime, people: People) -> None:
     rosa, otto = people("rosa"), people("otto")
     held = reserve(database, SPACE, "a", reviewer=rosa, now=now)
@@ -50,7 +56,7 @@ def test_what_ran_out_is_free_for_the_next_and_begins_anew(database: Database, n
     rosa, otto = people("rosa"), people("otto")
     reserve(database, SPACE, "a", reviewer=rosa, now=now)
     later = now + HELD_FOR
-    assert holders(database, [(SPACE, "a")], later) == {}
+    assert held_in(database, later) == {}
     assert reserve(database, SPACE, "a", reviewer=otto, now=later) == Holder(
         otto.user_id, "otto", later, later + HELD_FOR
     )
@@ -66,7 +72,7 @@ def test_letting_go_is_of_ones_own_alone(database: Database, now: datetime, peop
     assert not release(database, SPACE, "a", reviewer=otto)
     assert release(database, SPACE, "a", reviewer=rosa)
     assert not release(database, SPACE, "a", reviewer=rosa)
-    assert holders(database, [(SPACE, "a")], now) == {}
+    assert held_in(database, now) == {}
 
 
 def test_who_may_not_decide_here_holds_nothing(database: Database, now: datetime, people: People) -> None:

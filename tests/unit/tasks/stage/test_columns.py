@@ -23,12 +23,28 @@ def checks(*verdicts: str) -> dict[str, Any]:
 
 def test_failing_and_warning_checks_are_counted_apart() -> None:
     found = queue_columns(checks("pass", "fail", "warn", "fail", "warn", "warn", "odd"), [columns.NEW])
-    assert found == {"failing": 2, "warning": 3, "why_now": "new"}
+    assert found == {"failing": 2, "warning": 3, "glance": {}, "why_now": "new"}
 
 
 @pytest.mark.parametrize("packet", [{}, {"checks": None}, {"checks": ["odd", None]}])
 def test_a_packet_without_checks_has_none_that_fail(packet: dict[str, Any]) -> None:
-    assert queue_columns(packet) == {"failing": 0, "warning": 0, "why_now": ""}
+    assert queue_columns(packet) == {"failing": 0, "warning": 0, "glance": {}, "why_now": ""}
+
+
+def test_a_glance_keeps_the_figures_of_a_row_and_no_text() -> None:
+    packet = {
+        "effect": {"odds_ratio": 0.1, "low": 0.05, "high": 0.2, "words": "of an episode"},
+        "held_out": {"p_value": 0.01, "alpha": 0.05, "same_direction": True, "groups": 9},
+        "evidence": {"independent_groups": 12, "groups": {"support": ["a"]}},
+        "forced": True,
+        "checks": [],
+    }
+    assert queue_columns(packet)["glance"] == {
+        "effect": {"odds_ratio": 0.1, "low": 0.05, "high": 0.2},
+        "held_out": {"p_value": 0.01, "alpha": 0.05, "same_direction": True},
+        "evidence": {"independent_groups": 12},
+        "forced": True,
+    }
 
 
 @pytest.mark.parametrize(
