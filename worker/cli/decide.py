@@ -126,7 +126,13 @@ def namespace_of_candidate(store: Store, candidate: str, namespace: str | None) 
     return _the_one([row.namespace for row in rows], candidate)
 
 
-def _namespace_of_rule(store: Store, rule: str, namespace: str | None) -> str:
+def namespace_of_rule(store: Store, rule: str, namespace: str | None) -> str:
+    """The namespace that a rule is in.
+
+    Raises:
+        RuleGone: if there is no such rule.
+        CommandFailed: if several namespaces have one of this id, and none is named.
+    """
     with store.database.read() as session:
         rows = find.rules_named(session, rule, namespace)
     if not rows:
@@ -158,7 +164,7 @@ def revoke(
     """
     if preview:
         with open_store() as store:
-            tell_reached(store, _namespace_of_rule(store, rule, namespace), rule, json=json)
+            tell_reached(store, namespace_of_rule(store, rule, namespace), rule, json=json)
         return
     if reason is None:
         raise CommandFailed("A revocation needs a reason.", "Say why: --reason TEXT; or look first: --preview.", USAGE)
@@ -166,7 +172,7 @@ def revoke(
 
     with open_store() as store:
         who = person(store)
-        where = _namespace_of_rule(store, rule, namespace)
+        where = namespace_of_rule(store, rule, namespace)
         result = revoke_step(store.database, where, rule, reason=reason, actor=who, now=store.now, secret=store.secret)
         repair = _repair(store, result)
         found = reached_by(store, where, rule)

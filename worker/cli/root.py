@@ -38,6 +38,7 @@ from worker.cli import (
     purge,
     queue,
     records,
+    restore,
     services,
     status,
 )
@@ -66,8 +67,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )  # fmt: skip
 for group in (
-    demo, services, episodes, letters, following, records, policies, nights, queue, decide, changes, parts, conflicts,
-    export, people, audit, database, status, drill, purge,
+    demo, services, episodes, letters, following, records, policies, nights, queue, decide, restore, changes, parts,
+    conflicts, export, people, audit, database, status, drill, purge,
 ):  # fmt: skip
     group.register(app)
 
