@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +15,9 @@ from sqlmodel import Session
 
 WRITE = "slowwave_write"
 PATIENCE = "slowwave_patience_ms"
+READ_ONLY = "slowwave_read_only"
+TOKEN = "slowwave_token"  # noqa: S105 - the name of an option
+NAMESPACE = "slowwave_namespace"
 BUSY_TIMEOUT_MS = 10_000
 STATEMENT_TIMEOUT_MS = 30_000
 
@@ -29,12 +33,35 @@ class Database:
         self.url = url
         self.dialect = sa.make_url(url).get_backend_name()
         self.engine = _sqlite_engine(url) if self.dialect == "sqlite" else _postgres_engine(url, pool_size)
+        self._reader = self.engine
         self._writer = self.engine.execution_options(**{WRITE: True})
+
+    def acting(self, *token_hashes: str) -> Database:
+        """The same database for whoever holds these tokens: its ``read()`` refuses to write.
+
+        On PostgreSQL every transaction names them, and a connection of the role ``slowwave_reader`` sees what those of
+        them that are live cover. It shares the connections; what is disposed is disposed for both.
+        """
+        twin = copy.copy(self)
+        named = {TOKEN: ",".join(token_hashes)}
+        twin._reader = self._reader.execution_options(**{**named, READ_ONLY: True})
+        twin._writer = self._writer.execution_options(**named)
+        return twin
+
+    def within(self, namespace: str) -> Database:
+        """The same database for work on one namespace: all that the role ``slowwave_worker`` then sees the content of.
+
+        No more than a name in each transaction to SQLite, and to a role that row-level security is not for.
+        """
+        twin = copy.copy(self)
+        twin._reader = self._reader.execution_options(**{NAMESPACE: namespace})
+        twin._writer = self._writer.execution_options(**{NAMESPACE: namespace})
+        return twin
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session that only reads; what it holds is rolled back at the end."""
-        with Session(self.engine, expire_on_commit=False) as session:
+        with Session(self._reader, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
@@ -81,6 +108,10 @@ def _sqlite_engine(url: str) -> sa.Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
         options = connection.get_execution_options()
+        query_only = bool(options.get(READ_ONLY, False)) and not options.get(WRITE, False)
+        if connection.info.get(READ_ONLY, False) != query_only:
+            connection.exec_driver_sql(f"PRAGMA query_only={'ON' if query_only else 'OFF'}")
+            connection.info[READ_ONLY] = query_only
         patience = int(options.get(PATIENCE, BUSY_TIMEOUT_MS))
         if patience != BUSY_TIMEOUT_MS:
             connection.exec_driver_sql(f"PRAGMA busy_timeout={patience}")
@@ -96,10 +127,27 @@ def _sqlite_engine(url: str) -> sa.Engine:
 def _postgres_engine(url: str, pool_size: int) -> sa.Engine:
     # Without jit: it takes what is steps through an index for a great query, and compiles longer than that runs.
     options = f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c timezone=UTC -c jit=off"
-    return sa.create_engine(
+    engine = sa.create_engine(
         url,
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
         connect_args={"options": options, "connect_timeout": 5},
     )
+
+    @event.listens_for(engine, "begin")
+    def _name(connection: sa.Connection) -> None:
+        # Of this transaction alone, and as parameters: neither the next one nor the server's list of statements has it.
+        options = connection.get_execution_options()
+        said = {
+            f"slowwave.{name}": options[key]
+            for name, key in (("token", TOKEN), ("namespace", NAMESPACE))
+            if key in options
+        }
+        if options.get(READ_ONLY, False) and not options.get(WRITE, False):
+            said["transaction_read_only"] = "on"
+        if said:
+            calls = ", ".join(["set_config(%s, %s, true)"] * len(said))
+            connection.exec_driver_sql(f"SELECT {calls}", tuple(each for pair in said.items() for each in pair))
+
+    return engine

@@ -89,6 +89,7 @@ def open_run(database: Database, namespace: str, night: str, requested_by: str, 
     Raises:
         NamespaceUnknown: if nothing was ever ingested into the namespace.
     """
+    database = database.within(namespace)
     while True:
         with database.read() as session:
             found = _run_to_join(session, namespace, night)
@@ -208,8 +209,9 @@ def execute(database: Database, claim: Claim, worker: Worker) -> list[RunStep]:
     """Work on a claimed step; returns the steps that are due because of it.
 
     A failure is counted in the ledger and the step given back, or parked after the last attempt. A claim that was lost
-    to another worker is dropped: its guarded writes changed nothing.
+    to another worker is dropped: its guarded writes changed nothing. From here on the database knows one namespace.
     """
+    database = database.within(claim.namespace)
     with structlog.contextvars.bound_contextvars(run=claim.run_id, stage=claim.stage, shard=claim.shard):
         _tell(database, worker, claim, "started")
         began = time.monotonic()

@@ -9,7 +9,7 @@ import pytest
 
 pytest_plugins = [
     "support.full", "support.servers", "support.stores", "support.process_nodes", "support.local", "support.browser",
-    "support.model_server",
+    "support.model_server", "support.roles",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -97,6 +97,7 @@ def _parts(settings: Settings, database: Database, which: Which) -> tuple[ASGIAp
         apps.append(review_app(settings, database))
         holders.append(apps[-1].state.watcher)
     if which != "review":
-        apps.append(read_app(settings, database))
+        ingest = Database(settings.ingest_database_url) if settings.ingest_database_url else None
+        apps.append(read_app(settings, database, ingest=ingest))
         holders.append(apps[-1].state.site.notifier)
     return (Both(*apps) if which == "both" else apps[0]), holders

@@ -22,12 +22,12 @@ def token_by_hash(session: Session, digest: str) -> tuple[ApiToken, User | None]
     return None if found is None else (found[0], found[1])
 
 
-def live_tokens(session: Session, ids: Collection[str], now: datetime) -> set[str]:
-    """Which of these tokens may still be used."""
+def live_tokens(session: Session, ids: Collection[str], now: datetime) -> dict[str, list[str]]:
+    """Those of these tokens that may still be used, by id, with the namespaces that each covers."""
     if not ids:
-        return set()
+        return {}
     statement = (
-        select(ApiToken.id)
+        select(ApiToken.id, ApiToken.namespaces)
         .outerjoin(User, col(User.id) == col(ApiToken.user_id))
         .where(
             col(ApiToken.id).in_(ids),
@@ -36,4 +36,4 @@ def live_tokens(session: Session, ids: Collection[str], now: datetime) -> set[st
             col(User.disabled_at).is_(None),
         )
     )
-    return set(session.exec(statement))
+    return {token_id: list(namespaces) for token_id, namespaces in session.exec(statement)}

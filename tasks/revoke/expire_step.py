@@ -10,8 +10,9 @@ from sqlmodel import Session
 
 from storage import audit, outbox
 from storage.engine import Database
-from storage.queries.expiring import namespaces_with_ends
+from storage.queries.expiring import has_rule_with_end
 from storage.queries.rules import VersionKey, versions_in
+from storage.queries.runs import namespaces_all
 from storage.versions import move_versions
 
 OVER = "its scope ended"
@@ -31,8 +32,14 @@ def ends_at(content: Mapping[str, Any]) -> datetime | None:
 def expire(database: Database, now: datetime) -> dict[str, list[VersionKey]]:
     """Withdraw every active version past its end, one transaction and one event a namespace; returns which."""
     with database.read() as session:
-        spaces = namespaces_with_ends(session)
-    found = {space: _expire(database, space, now) for space in spaces}
+        spaces = namespaces_all(session)
+    found = {}
+    for space in spaces:
+        here = database.within(space)
+        with here.read() as session:
+            has_ends = has_rule_with_end(session, space)
+        if has_ends:
+            found[space] = _expire(here, space, now)
     return {space: keys for space, keys in found.items() if keys}
 
 

@@ -178,17 +178,32 @@ def token_create(
 
 
 def token_list(json: JsonFlag = False) -> None:
-    """List tokens by id; their secrets are not stored."""
+    """List tokens by id, with their last use and their end; their secrets are not stored."""
     with open_store() as store, store.database.read() as session:
-        documents = [_token(token) for token in queries.tokens_all(session)]
+        documents, now = [_token(token) for token in queries.tokens_all(session)], store.now.isoformat()
     if json:
         print_json(documents)
         return
     rows = [
-        (d["id"], d["role"], _places(d["namespaces"]), d["label"], "revoked" if d["revoked_at"] else "")
+        (
+            d["id"],
+            d["role"],
+            _places(d["namespaces"]),
+            d["label"],
+            (d["last_used_at"] or "never")[:19],
+            _standing(d, now),
+        )
         for d in documents
     ]
-    print_table("tokens", ("id", "role", "namespaces", "label", ""), rows, "No token yet.")
+    print_table("tokens", ("id", "role", "namespaces", "label", "last used", ""), rows, "No token yet.")
+
+
+def _standing(token: dict[str, Any], now: str) -> str:
+    """What keeps it from being used, or when it will end; times in UTC compare as words."""
+    if token["revoked_at"]:
+        return "revoked"
+    ends = token["expires_at"]
+    return "" if not ends else "expired" if ends <= now else f"until {ends[:10]}"
 
 
 def token_revoke(token_id: Annotated[str, typer.Argument(metavar="ID")], json: JsonFlag = False) -> None:
@@ -210,6 +225,8 @@ def _token(token: ApiToken) -> dict[str, Any]:
         "namespaces": token.namespaces,
         "label": token.label,
         "user_id": token.user_id,
+        "created_at": token.created_at.isoformat(),
+        "last_used_at": token.last_used_at.isoformat() if token.last_used_at else None,
         "expires_at": token.expires_at.isoformat() if token.expires_at else None,
         "revoked_at": token.revoked_at.isoformat() if token.revoked_at else None,
     }

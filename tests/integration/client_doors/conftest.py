@@ -8,8 +8,10 @@ from storage.engine import Database
 
 from ..read_api.conftest import (
     SPACE,
+    Connected,
     TokenMaker,
     address,
+    connected,
     desk,
     found,
     make_token,
@@ -20,8 +22,8 @@ from ..read_api.conftest import (
     settings,
 )
 
-__all__ = ["SPACE", "TokenMaker", "address", "desk", "found", "make_token", "now", "rows", "rule_id", "serving",
-           "settings"]  # fmt: skip
+__all__ = ["SPACE", "Connected", "TokenMaker", "address", "connected", "desk", "found", "make_token", "now", "rows",
+           "rule_id", "serving", "settings"]  # fmt: skip
 
 
 @pytest.fixture

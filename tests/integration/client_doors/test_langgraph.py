@@ -29,7 +29,7 @@ from storage.tables import ClientSession, Episode, Exposure
 from support.processes import wait_until
 from support.reviewing import Desk
 
-from .conftest import SPACE, TokenMaker, serving
+from .conftest import SPACE, Connected, TokenMaker, serving
 
 TASK = "the customer wants to cancel an order"
 PATH = ("acme", "shop")
@@ -195,7 +195,7 @@ def test_without_a_query_the_rules_worth_loading_first_come(store: SlowwaveStore
 def test_a_store_without_a_server_fails_closed_or_marks_what_it_serves(
     settings: Settings, database: Database, desk: Desk, rule_id: str, make_token: TokenMaker
 ) -> None:
-    server = serving(settings, database)
+    server = serving(settings, Connected(database, database))
     address, token = server.__enter__(), make_token()
     with (
         SlowwaveStore(address, token, SPACE) as closed,

@@ -28,7 +28,7 @@ from storage.tables import ClientSession, Episode, Exposure
 from support.processes import free_port, wait_until
 from support.reviewing import Desk
 
-from .conftest import SPACE, TokenMaker, serving
+from .conftest import SPACE, Connected, TokenMaker, serving
 
 TASK = "the customer wants to cancel an order"
 STEPS = [{"kind": "user", "text": TASK}, {"kind": "answer", "text": "It is paid, so it stays."}]
@@ -280,7 +280,7 @@ def test_a_session_of_another_token_is_refused_and_a_new_one_reads_on(
 def test_without_a_server_the_tools_fail_closed_and_tell_the_model_what_to_do(
     settings: Settings, database: Database, desk: Desk, rule_id: str, make_token: TokenMaker
 ) -> None:
-    server = serving(settings, database)
+    server = serving(settings, Connected(database, database))
     config = Config(server.__enter__(), SPACE, make_token())
 
     async def words(client: Client) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, StatementError
+from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 from sqlmodel import col, select
 
 from storage.engine import Database, database_now
@@ -107,3 +107,27 @@ def test_sqlite_runs_in_wal_mode(sqlite_database: Database) -> None:
 def test_postgres_cuts_a_statement_that_runs_too_long(postgres_database: Database) -> None:
     with postgres_database.read() as session:
         assert session.connection().execute(sa.text("SHOW statement_timeout")).scalar_one() == "30s"
+
+
+def test_whoever_acts_for_a_token_reads_without_writing_and_writes_where_it_says_so(database: Database) -> None:
+    acting = database.acting("hash")
+    with pytest.raises(DBAPIError, match=r"readonly|read-only"), acting.read() as session:
+        rows.add(session, rows.namespace())
+    with acting.write() as session:
+        session.add(rows.namespace())
+    with pytest.raises(DBAPIError), acting.read() as session:
+        session.execute(sa.delete(Namespace))
+    with database.write() as session:  # the same connection, from the pool
+        session.execute(sa.update(Namespace).values(epoch=3))
+    with acting.read() as session:
+        assert session.get_one(Namespace, rows.SPACE).epoch == 3
+
+
+def test_what_a_transaction_is_for_is_forgotten_with_it(postgres_database: Database) -> None:
+    said = sa.text("SELECT current_setting('slowwave.token', true), current_setting('slowwave.namespace', true)")
+    with postgres_database.acting("one", "two").read() as session:
+        assert session.execute(said).one()[0] == "one,two"
+    with postgres_database.within("acme").write() as session:
+        assert session.execute(said).one() == ("", "acme")
+    with postgres_database.read() as session:
+        assert [value or "" for value in session.execute(said).one()] == ["", ""]
