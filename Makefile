@@ -70,6 +70,7 @@ bench: setup  ## Measure on this machine: ingest, nights, whether findings are t
 	@$(BIN)/python benchmarks/pages.py
 	@$(BIN)/python benchmarks/revocation.py
 	@$(BIN)/python benchmarks/client.py
+	@$(BIN)/python benchmarks/search.py
 
 screens: setup  ## Take the pictures of README and guides anew, from the demo in Chromium
 	@$(BIN)/python docs/make_screens.py

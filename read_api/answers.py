@@ -1,29 +1,39 @@
-"""What every answer with a text in it is made of: fields, conflicts, and the rows that are written before it leaves."""
+"""What every answer with a text in it is made of: fields, and the rows that are written before it leaves."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
-
-from sqlmodel import Session
+from typing import Any, Protocol
 
 from read_api.auth import Principal
-from read_api.indexes import Index
-from read_api.schemas import ConflictOut, EvidenceOut, WithheldOut
+from read_api.disagreements import Conflicts
+from read_api.schemas import EvidenceOut, WithheldOut
 from read_api.site import Site
-from storage.queries.readers import active_rules, open_conflicts
 from storage.queries.rules import VersionKey
 from storage.serving import Reader, declare_session, record_miss, serve
-from storage.tables import RuleVersion
 
 GRANT = timedelta(minutes=10)
-Conflicts = dict[VersionKey, list[ConflictOut]]
+
+
+class Shown(Protocol):
+    """What an answer is made of: a version's row, or as much of it as is shown."""
+
+    @property
+    def rule_id(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def content(self) -> dict[str, Any]: ...
+    @property
+    def evidence(self) -> dict[str, Any]: ...
+    @property
+    def recheck_at(self) -> datetime | None: ...
 
 
 def write_serve(
-    site: Site, reader: Reader, picked: Sequence[RuleVersion], epoch: int, now: datetime, *, missed: str | None = None
+    site: Site, reader: Reader, picked: Sequence[Shown], epoch: int, now: datetime, *, missed: str | None = None
 ) -> set[VersionKey]:
     """Write what this answer leaves behind, in one transaction; what comes back may be shown."""
     grant_until = now + GRANT if reader.client_instance is not None else None
@@ -53,12 +63,12 @@ def reader_of(
     return Reader(namespace, session_id or f"token:{who.token_id}", who.token_id, agent, client_instance)
 
 
-def key_of(row: RuleVersion) -> VersionKey:
+def key_of(row: Shown) -> VersionKey:
     """How a version is named in its namespace."""
     return row.rule_id, row.version
 
 
-def rule_fields(row: RuleVersion, conflicts: Conflicts) -> dict[str, Any]:
+def rule_fields(row: Shown, conflicts: Conflicts) -> dict[str, Any]:
     """What agents get of a version: its text, its scope, and figures that are no part of its text."""
     content = row.content
     return {
@@ -73,31 +83,7 @@ def rule_fields(row: RuleVersion, conflicts: Conflicts) -> dict[str, Any]:
     }
 
 
-def conflicts_of(session: Session, namespace: str, rows: list[RuleVersion], index: Index | None = None) -> Conflicts:
-    """Open conflicts of these rules with other **active** ones; what is only staged is no agent's business."""
-    stored = open_conflicts(session, namespace, [ref for row in rows for ref in _refs(row)])
-    if not stored:
-        return {}
-    active = index.rows if index is not None else active_rules(session, namespace)
-    by_ref = {ref: key_of(row) for row in active for ref in _refs(row)}
-    mine = {key_of(row) for row in rows}
-    found: Conflicts = {}
-    for conflict in stored:
-        left, right = by_ref.get(conflict.left_ref), by_ref.get(conflict.right_ref)
-        if left is None or right is None or left == right:
-            continue
-        for one, other in ((left, right), (right, left)):
-            if one in mine:
-                told = ConflictOut(id=other[0], version=other[1], kind=conflict.kind, detail=conflict.detail)
-                found.setdefault(one, []).append(told)
-    return found
-
-
-def _refs(row: RuleVersion) -> tuple[str, str]:
-    return f"rule:{row.rule_id}@{row.version}", f"candidate:{row.candidate_id}"
-
-
-def lost(picked: Sequence[RuleVersion], served: set[VersionKey]) -> list[WithheldOut]:
+def lost(picked: Sequence[Shown], served: set[VersionKey]) -> list[WithheldOut]:
     """What was chosen, and withdrawn before it could be served."""
     return [
         WithheldOut(id=row.rule_id, version=row.version, reason="no longer active")

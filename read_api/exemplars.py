@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
 from fastapi import APIRouter
 from sqlmodel import Session
 
-from read_api.answers import key_of, lost, reader_of, write_serve
-from read_api.auth import Reading, known_epoch
+from read_api.answers import Shown, key_of, lost, reader_of, write_serve
+from read_api.auth import Reading
+from read_api.indexes import Index
+from read_api.planning import Plan, on_index, planned, withheld_of
 from read_api.schemas import ExemplarAnswer, ExemplarOut, ExemplarRequest, WithheldOut
-from read_api.selection import Asker, choose, estimate_tokens
+from read_api.selection import Asker, choose
 from read_api.site import SiteDep
+from read_api.sources import Source
+from read_api.tracing import searching
 from storage.bodies import load_bodies
-from storage.queries.readers import active_rules, episodes_replaced
+from storage.queries.readers import episodes_replaced
 from storage.queries.taint import tainted_among
-from storage.tables import RuleVersion
 
 router = APIRouter()
 
+Bodies = Mapping[str, dict[str, Any]]
 SPARE = 5
 """So many more are looked at as may be served: some turn out to be tainted, or too long."""
 
@@ -33,31 +37,34 @@ def search(asked: ExemplarRequest, who: Reading, site: SiteDep) -> ExemplarAnswe
     """
     namespace = who.enter(asked.namespace)
     now = site.clock()
-    with site.database.read() as session:
-        epoch = known_epoch(session, namespace)
-        index = site.exemplars.get(namespace, epoch, lambda: active_rules(session, namespace, "exemplar"))
+
+    def choose_runs(session: Session, epoch: int, _: float, index: Index) -> tuple[Plan, Bodies, dict[str, str]]:
         asker = Asker(asked.environment, asked.agent, asked.k + SPARE, None, now, asked.session_id)
-        choice = choose(index.options, index.ranking.scores(asked.task).tolist(), asker)
-        rows = [index.rows[at] for at in choice.served]
-        bodies = load_bodies(session, namespace, [episode_of(row) for row in rows])
-        spoiled = _spoiled(session, namespace, bodies)
-    picked, left_out = _fitting(rows, bodies, spoiled, asked.k, asked.token_budget)
-    reader = reader_of(who, namespace, asked.session_id, asked.agent, None)
-    served = write_serve(site, reader, picked, epoch, now, missed=None if choice.found else asked.task)
-    out_of_scope = [
-        WithheldOut(id=index.options[at].id, version=index.options[at].version, reason=reason)
-        for at, reason in choice.withheld
-    ]
-    return ExemplarAnswer(
-        epoch=epoch,
-        lease_seconds=site.settings.lease_seconds,
-        age_seconds=0.0,
-        exemplars=[_shown(row, bodies[episode_of(row)]) for row in picked if key_of(row) in served],
-        withheld=lost(picked, served) + left_out + out_of_scope,
-    )
+        choice = choose(index.shelf, index.ranking.scores(asked.task), asker)
+        plan = planned(session, epoch, index, namespace, choice)
+        bodies = load_bodies(session, namespace, [episode_of(row) for row in plan.rows])
+        return plan, bodies, _spoiled(session, namespace, bodies)
+
+    content = site.settings.trace_content
+    with searching("exemplars", namespace, asked.session_id, asked.agent, asked.task, with_content=content) as span:
+        source = Source(site.database, namespace, "exemplar")
+        plan, bodies, spoiled = on_index(site, site.exemplars, source, choose_runs)
+        picked, left_out = _fitting(plan.rows, bodies, spoiled, asked.k, asked.token_budget, site.count_tokens)
+        reader = reader_of(who, namespace, asked.session_id, asked.agent, None)
+        missed = None if plan.choice.found else asked.task
+        served = write_serve(site, reader, picked, plan.epoch, now, missed=missed)
+        answer = ExemplarAnswer(
+            epoch=plan.epoch,
+            lease_seconds=site.settings.lease_seconds,
+            age_seconds=0.0,
+            exemplars=[_shown(row, bodies[episode_of(row)]) for row in picked if key_of(row) in served],
+            withheld=lost(picked, served) + left_out + withheld_of(plan.shelf, plan.choice.withheld),
+        )
+        span.came_to(plan.epoch, answer.exemplars, answer.withheld)
+    return answer
 
 
-def episode_of(row: RuleVersion) -> str:
+def episode_of(row: Shown) -> str:
     """The recorded run that an exemplar shows; empty if it names none."""
     return str((row.content.get("exemplar") or {}).get("episode_id") or "")
 
@@ -69,21 +76,22 @@ def _spoiled(session: Session, namespace: str, ids: Collection[str]) -> dict[str
 
 
 def _fitting(
-    rows: Sequence[RuleVersion],
+    rows: Sequence[Shown],
     bodies: Mapping[str, dict[str, Any]],
     spoiled: Mapping[str, str],
     k: int,
     budget: int,
-) -> tuple[list[RuleVersion], list[WithheldOut]]:
+    count: Callable[[str], int],
+) -> tuple[list[Shown], list[WithheldOut]]:
     """Those to serve, best first; and of the others why not, as far as they were looked at."""
-    picked: list[RuleVersion] = []
+    picked: list[Shown] = []
     left_out: list[WithheldOut] = []
     room = budget
     for row in rows:
         if len(picked) == k:
             break
         body = bodies.get(episode_of(row))
-        need = estimate_tokens(orjson.dumps(body, default=str).decode()) if body is not None else 0
+        need = count(orjson.dumps(body, default=str).decode()) if body is not None else 0
         reason = _against(body, spoiled.get(episode_of(row), ""), need, room, budget)
         if reason:
             left_out.append(WithheldOut(id=row.rule_id, version=row.version, reason=reason))
@@ -101,7 +109,7 @@ def _against(body: Mapping[str, Any] | None, spoiled: str, need: int, room: int,
     return f"token budget: needs about {need} tokens, {room} are left of {budget}" if need > room else ""
 
 
-def _shown(row: RuleVersion, body: Mapping[str, Any]) -> ExemplarOut:
+def _shown(row: Shown, body: Mapping[str, Any]) -> ExemplarOut:
     content = row.content
     return ExemplarOut(
         id=row.rule_id,

@@ -7,10 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Response
 from sqlmodel import Session
 
-from read_api.answers import GRANT, Conflicts, conflicts_of, key_of, lost, reader_of, rule_fields, write_serve
+from read_api.answers import GRANT, key_of, lost, reader_of, rule_fields, write_serve
 from read_api.auth import HISTORY, Principal, Reading, known_epoch
+from read_api.disagreements import Conflicts, conflicts_of
 from read_api.errors import Gone, Unknown
 from read_api.indexes import Index
+from read_api.planning import Plan, on_index, plan_search, withheld_of
+from read_api.refusals import refusals
 from read_api.schemas import (
     Name,
     Number,
@@ -18,13 +21,13 @@ from read_api.schemas import (
     RuleOut,
     SearchAnswer,
     SearchRequest,
-    WithheldOut,
+    Space,
 )
-from read_api.selection import Asker, Choice, choose
+from read_api.selection import Asker
 from read_api.site import Site, SiteDep
+from read_api.sources import Source
+from read_api.tracing import searching
 from storage.queries import rules as rule_queries
-from storage.queries.readers import active_rules, holdout_of
-from storage.queries.rules import VersionKey
 from storage.tables import RuleVersion
 
 router = APIRouter()
@@ -32,8 +35,8 @@ router = APIRouter()
 GRANT_HEADER = "Slowwave-Grant-Seconds"
 
 
-@router.post("/v1/rules/search")
-def search(asked: SearchRequest, who: Reading, site: SiteDep, response: Response) -> SearchAnswer:
+@router.post("/v1/rules/search", response_model=SearchAnswer)
+def search(asked: SearchRequest, who: Reading, site: SiteDep) -> Response:
     """The reviewed rules that fit a task, best first.
 
     Scope decides first, then wording. ``withheld`` says what fits but was left out. With ``client_instance`` the
@@ -41,32 +44,34 @@ def search(asked: SearchRequest, who: Reading, site: SiteDep, response: Response
     """
     namespace = who.enter(asked.namespace)
     now = site.clock()
-    with site.database.read() as session:
-        # The epoch first: what is read after it can only be newer than it says.
-        epoch = known_epoch(session, namespace)
-        index = site.indexes.get(namespace, epoch, lambda: active_rules(session, namespace))
-        holdout = holdout_of(session, namespace)
+
+    def choose_rules(session: Session, epoch: int, holdout: float, index: Index) -> Plan:
         asker = Asker(asked.environment, asked.agent, asked.k, asked.token_budget, now, asked.session_id, holdout)
-        choice = choose(index.options, index.ranking.scores(asked.task).tolist(), asker)
-        picked = [index.rows[at] for at in choice.served]
-        conflicts = conflicts_of(session, namespace, picked, index)
-    reader = reader_of(who, namespace, asked.session_id, asked.agent, asked.client_instance)
-    served = write_serve(site, reader, picked, epoch, now, missed=None if choice.found else asked.task)
-    if asked.client_instance is not None:
-        response.headers[GRANT_HEADER] = str(int(GRANT.total_seconds()))
-    return SearchAnswer(
-        epoch=epoch,
-        lease_seconds=site.settings.lease_seconds,
-        age_seconds=0.0,
-        rules=[RuleOut(**rule_fields(row, conflicts)) for row in picked if key_of(row) in served],
-        withheld=_withheld(index, choice, picked, served),
-    )
+        return plan_search(site, session, epoch, index, namespace, asked.task, asker)
+
+    content = site.settings.trace_content
+    with searching("rules", namespace, asked.session_id, asked.agent, asked.task, with_content=content) as span:
+        plan = on_index(site, site.indexes, Source(site.database, namespace), choose_rules)
+        reader = reader_of(who, namespace, asked.session_id, asked.agent, asked.client_instance)
+        missed = None if plan.choice.found else asked.task
+        served = write_serve(site, reader, plan.rows, plan.epoch, now, missed=missed)
+        headers = {GRANT_HEADER: str(int(GRANT.total_seconds()))} if asked.client_instance is not None else None
+        answer = SearchAnswer(
+            epoch=plan.epoch,
+            lease_seconds=site.settings.lease_seconds,
+            age_seconds=0.0,
+            rules=[RuleOut(**rule_fields(row, plan.conflicts)) for row in plan.rows if key_of(row) in served],
+            withheld=lost(plan.rows, served) + withheld_of(plan.shelf, plan.choice.withheld),
+        )
+        span.came_to(plan.epoch, answer.rules, answer.withheld)
+    # As it is: what was checked when it was made need not be checked again on its way out.
+    return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
 
 
-@router.get("/v1/rules/{rule_id}")
+@router.get("/v1/rules/{rule_id}", responses=refusals(410))
 def rule(
     rule_id: Name,
-    namespace: Name,
+    namespace: Space,
     who: Reading,
     site: SiteDep,
     session_id: Name | None = None,
@@ -82,15 +87,15 @@ def rule(
         row = next((each for each in rows if each.state == "active"), None)
         if row is None:
             raise _gone(rows[0], rows)
-        conflicts = conflicts_of(session, namespace, [row])
+        conflicts = conflicts_of(session, namespace, row)
     return _answer_one(site, who, namespace, epoch, row, conflicts, session_id, agent)
 
 
-@router.get("/v1/rules/{rule_id}/versions/{number}")
+@router.get("/v1/rules/{rule_id}/versions/{number}", responses=refusals(410))
 def rule_version(
     rule_id: Name,
     number: Number,
-    namespace: Name,
+    namespace: Space,
     who: Reading,
     site: SiteDep,
     session_id: Name | None = None,
@@ -104,7 +109,7 @@ def rule_version(
         row = next((each for each in rows if each.version == number), None)
         if row is None:
             raise _unknown(namespace, rule_id, number)
-        conflicts = conflicts_of(session, namespace, [row])
+        conflicts = conflicts_of(session, namespace, row)
     if row.state == "active":
         return _answer_one(site, who, namespace, epoch, row, conflicts, session_id, agent)
     if who.role not in HISTORY:
@@ -144,14 +149,6 @@ def _marked(row: RuleVersion, epoch: int, conflicts: Conflicts) -> RuleAnswer:
         state_reason=row.state_reason,
         state_at=row.state_at.isoformat(),
     )
-
-
-def _withheld(index: Index, choice: Choice, picked: list[RuleVersion], served: set[VersionKey]) -> list[WithheldOut]:
-    chosen = [
-        WithheldOut(id=index.options[at].id, version=index.options[at].version, reason=reason)
-        for at, reason in choice.withheld
-    ]
-    return lost(picked, served) + chosen
 
 
 def _unknown(namespace: str, rule_id: str, number: int | None = None) -> Unknown:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Query
+from sqlmodel import Session
 
-from read_api.answers import conflicts_of, key_of, lost, reader_of, rule_fields, write_serve
-from read_api.auth import Reading, known_epoch
-from read_api.schemas import Name, StartupAnswer, StartupRuleOut, WithheldOut
-from read_api.selection import MAX_WITHHELD, Asker, held_out, out_of_scope, within_budget
-from read_api.site import SiteDep
-from storage.queries.readers import active_rules, holdout_of, sessions_served
-from storage.tables import RuleVersion
+from read_api.answers import key_of, lost, reader_of, rule_fields, write_serve
+from read_api.auth import Reading
+from read_api.disagreements import pairs_on_shelf
+from read_api.indexes import Index
+from read_api.planning import Plan, on_index, planned, withheld_of
+from read_api.schemas import Name, Space, StartupAnswer, StartupRuleOut
+from read_api.selection import MAX_WITHHELD, Asker, Choice, Gate, within_budget
+from read_api.shelf import Option, Shelf
+from read_api.site import Site, SiteDep
+from read_api.sources import Source
+from read_api.tracing import searching
+from storage.queries.readers import sessions_served
 
 router = APIRouter()
 
@@ -25,7 +32,7 @@ Weight = tuple[bool, int, int]
 
 @router.get("/v1/startup")
 def startup(
-    namespace: Name,
+    namespace: Space,
     who: Reading,
     site: SiteDep,
     session_id: Name | None = None,
@@ -36,42 +43,57 @@ def startup(
     behind. Each has its exposure, as in a search."""
     who.enter(namespace)
     now = site.clock()
-    with site.database.read() as session:
-        epoch = known_epoch(session, namespace)
-        index = site.indexes.get(namespace, epoch, lambda: active_rules(session, namespace))
+
+    def choose_pack(session: Session, epoch: int, holdout: float, index: Index) -> tuple[Plan, Mapping[str, int]]:
         lately = sessions_served(session, namespace, now - LATELY)
-        asker = Asker({}, agent, len(index.rows), token_budget, now, session_id, holdout_of(session, namespace))
-        left_out = {
-            at: reason
-            for at, option in enumerate(index.options)
-            if (reason := out_of_scope(option.scope, asker) or held_out(option, asker))
-        }
-        inside = [at for at in range(len(index.rows)) if at not in left_out]
-        inside.sort(key=lambda at: (_weight(index.rows[at], lately), index.rows[at].rule_id), reverse=True)
-        chosen, too_much = within_budget(inside, index.options, token_budget)
-        picked = [index.rows[at] for at in chosen]
-        conflicts = conflicts_of(session, namespace, picked, index)
-    served = write_serve(site, reader_of(who, namespace, session_id, agent, None), picked, epoch, now)
-    return StartupAnswer(
-        epoch=epoch,
-        lease_seconds=site.settings.lease_seconds,
-        age_seconds=0.0,
-        token_budget=token_budget,
-        rules=[
-            StartupRuleOut(**rule_fields(row, conflicts), reason=reason_of(_weight(row, lately)))
-            for row in picked
-            if key_of(row) in served
-        ],
-        withheld=lost(picked, served)
-        + [
-            WithheldOut(id=index.options[at].id, version=index.options[at].version, reason=reason)
-            for at, reason in (too_much + list(left_out.items()))[:MAX_WITHHELD]
-        ],
-    )
+        choice = pack(index.shelf, lately, Asker({}, agent, 1, token_budget, now, session_id, holdout), site)
+        pairs = pairs_on_shelf(session, namespace, index.shelf, choice.served)
+        return planned(session, epoch, index, namespace, choice, pairs), lately
+
+    content = site.settings.trace_content
+    with searching("startup", namespace, session_id, agent, None, with_content=content) as span:
+        plan, lately = on_index(site, site.indexes, Source(site.database, namespace), choose_pack)
+        served = write_serve(site, reader_of(who, namespace, session_id, agent, None), plan.rows, plan.epoch, now)
+        answer = StartupAnswer(
+            epoch=plan.epoch,
+            lease_seconds=site.settings.lease_seconds,
+            age_seconds=0.0,
+            token_budget=token_budget,
+            rules=[
+                StartupRuleOut(**rule_fields(row, plan.conflicts), reason=reason_of(_weight(plan.shelf[at], lately)))
+                for at, row in zip(plan.choice.served, plan.rows, strict=True)
+                if key_of(row) in served
+            ],
+            withheld=lost(plan.rows, served) + withheld_of(plan.shelf, plan.choice.withheld),
+        )
+        span.came_to(plan.epoch, answer.rules, answer.withheld)
+    return answer
 
 
-def _weight(row: RuleVersion, lately: Mapping[str, int]) -> Weight:
-    return row.tier == "high", lately.get(row.rule_id, 0), int(row.evidence.get("independent_groups") or 0)
+def pack(shelf: Shelf, lately: Mapping[str, int], asker: Asker, site: Site) -> Choice:
+    """The weightiest options that fit the budget; the walk ends when it is full to the last ``MAX_WITHHELD`` tried."""
+    gate, left_out = Gate(shelf, asker), list[tuple[int, str]]()
+
+    def inside() -> Iterator[int]:
+        for at in _by_weight(shelf, lately):
+            reason = gate.against(at)
+            if not reason:
+                yield at
+            elif len(left_out) < MAX_WITHHELD:
+                left_out.append((at, reason))
+
+    chosen, too_much = within_budget(inside(), shelf, asker.token_budget, site.count_tokens)
+    return Choice(chosen, (too_much + left_out)[:MAX_WITHHELD], True)
+
+
+def _by_weight(shelf: Shelf, lately: Mapping[str, int]) -> list[int]:
+    numbers = np.flatnonzero(shelf.is_in).tolist()
+    weights = {at: _weight(shelf[at], lately) for at in numbers}
+    return sorted(numbers, key=lambda at: (weights[at], shelf[at].id), reverse=True)
+
+
+def _weight(option: Option, lately: Mapping[str, int]) -> Weight:
+    return option.tier == "high", lately.get(option.id, 0), option.groups
 
 
 def reason_of(weight: Weight) -> str:

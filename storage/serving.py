@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel, col
@@ -19,7 +20,36 @@ from sqlmodel import Session, SQLModel, col
 from storage.ids import uuid7
 from storage.queries.bindings import tokens_bound
 from storage.queries.rules import VersionKey, versions_by_keys
-from storage.tables import ApiToken, CacheGrant, ClientSession, Exposure, RuleVersion, SearchMiss
+from storage.tables import ApiToken, CacheGrant, ClientSession, SearchMiss
+from storage.tables.base import UtcDateTime
+
+# Written once, for any number of picks: every answer runs it, and building it costs more than running it. PostgreSQL
+# wants types said; SQLite keeps the order of a CROSS JOIN, which is a look-up for each pick.
+_PICKS = {
+    "sqlite": "(SELECT value ->> 0 AS rule_id, value ->> 1 AS version, value ->> 2 AS place, value ->> 3 AS id"
+    " FROM json_each(:picks)) AS p",
+    "postgresql": "(SELECT e ->> 0 AS rule_id, CAST(e ->> 1 AS integer) AS version, CAST(e ->> 2 AS integer) AS place,"
+    " e ->> 3 AS id FROM jsonb_array_elements(CAST(:picks AS jsonb)) AS e) AS p",
+}
+_GIVEN = {
+    "sqlite": ":session_id, :agent, :token_id, :epoch, :request_id, :client_instance, :at",
+    "postgresql": "CAST(:session_id AS text), CAST(:agent AS text), CAST(:token_id AS text), CAST(:epoch AS bigint),"
+    " CAST(:request_id AS text), CAST(:client_instance AS text), CAST(:at AS timestamptz)",
+}
+_INSERT = (
+    "INSERT INTO exposure (session_id, agent, token_id, epoch, request_id, client_instance, at,"
+    " namespace, id, rule_id, version, position)"
+    " SELECT {given}, v.namespace, p.id, v.rule_id, v.version, p.place"
+    " FROM {picks} CROSS JOIN rule_version AS v WHERE v.namespace = :namespace"
+    " AND v.rule_id = p.rule_id AND v.version = p.version AND v.state = 'active' RETURNING rule_id, version"
+)
+_SERVE = {
+    dialect: sa.text(_INSERT.format(given=_GIVEN[dialect], picks=picks)).bindparams(
+        sa.bindparam("at", type_=UtcDateTime)
+    )
+    for dialect, picks in _PICKS.items()
+}
+_GRANT = sa.insert(CacheGrant)
 
 
 class ForeignSession(PermissionError):
@@ -54,12 +84,14 @@ def serve(
     """
     if not picks:
         return set()
-    columns = [column.name for column in Exposure.__table__.columns]  # type: ignore[attr-defined]
-    rows = [_exposure(reader, pick, position, epoch, request_id, now) for position, pick in enumerate(picks)]
-    typed = session.get_bind().dialect.name == "postgresql"
-    source = sa.union_all(*(_if_active(row, columns, typed) for row in rows))
-    statement = sa.insert(Exposure).from_select(columns, source)
-    served = session.execute(statement.returning(col(Exposure.rule_id), col(Exposure.version)))
+    dialect = session.get_bind().dialect.name
+    listed = [[rule_id, version, position, uuid7()] for position, (rule_id, version) in enumerate(picks)]
+    given = {
+        "namespace": reader.namespace, "session_id": reader.session_id, "agent": reader.agent,
+        "token_id": reader.token_id, "client_instance": reader.client_instance, "epoch": epoch,
+        "request_id": request_id, "at": now, "picks": orjson.dumps(listed).decode(),
+    }  # fmt: skip
+    served = session.connection().execute(_SERVE[dialect], given)
     keys = {(str(rule_id), int(version)) for rule_id, version in served}
     if reader.client_instance is not None and grant_until is not None:
         _grant(session, reader, keys, epoch, now, grant_until)
@@ -147,54 +179,17 @@ def touch_token(session: Session, token_id: str, now: datetime) -> None:
     session.execute(sa.update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now))
 
 
-def _exposure(
-    reader: Reader, pick: VersionKey, position: int, epoch: int, request_id: str, now: datetime
-) -> dict[str, Any]:
-    return {
-        "namespace": reader.namespace,
-        "id": uuid7(),
-        "session_id": reader.session_id,
-        "agent": reader.agent,
-        "token_id": reader.token_id,
-        "rule_id": pick[0],
-        "version": pick[1],
-        "epoch": epoch,
-        "position": position,
-        "request_id": request_id,
-        "client_instance": reader.client_instance,
-        "at": now,
-    }
-
-
-def _if_active(row: dict[str, Any], columns: Sequence[str], typed: bool) -> sa.Select[Any]:
-    """One row of values, or none. PostgreSQL wants their types said; SQLite would turn a cast date into a number."""
-    kinds = {column.name: column.type for column in Exposure.__table__.columns}  # type: ignore[attr-defined]
-    values = [sa.literal(row[name], kinds[name]) for name in columns]
-    shown = [sa.cast(value, value.type) for value in values] if typed else values
-    return sa.select(*(each.label(name) for each, name in zip(shown, columns, strict=True))).where(
-        col(RuleVersion.namespace) == row["namespace"],
-        col(RuleVersion.rule_id) == row["rule_id"],
-        col(RuleVersion.version) == row["version"],
-        col(RuleVersion.state) == "active",
-    )
-
-
 def _grant(session: Session, reader: Reader, keys: set[VersionKey], epoch: int, now: datetime, until: datetime) -> None:
-    assert reader.client_instance is not None
-    for rule_id, version in sorted(keys):
-        session.add(
-            CacheGrant(
-                namespace=reader.namespace,
-                id=uuid7(),
-                client_instance=reader.client_instance,
-                token_id=reader.token_id,
-                rule_id=rule_id,
-                version=version,
-                epoch=epoch,
-                since=now,
-                until=until,
-            )
-        )
+    rows = [
+        {
+            "namespace": reader.namespace, "id": uuid7(), "client_instance": reader.client_instance,
+            "token_id": reader.token_id, "rule_id": rule_id, "version": version, "epoch": epoch, "since": now,
+            "until": until,
+        }
+        for rule_id, version in sorted(keys)
+    ]  # fmt: skip
+    if rows:
+        session.connection().execute(_GRANT, rows)
 
 
 def insertion(session: Session, table: type[SQLModel]) -> Any:

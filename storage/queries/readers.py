@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from storage.tables import ClientSession, Conflict, Episode, Exposure, Namespace, OutboxEvent, RuleVersion
+from storage.queries.rules import VersionKey
+from storage.tables import ClientSession, Episode, Exposure, Namespace, OutboxEvent, RuleVersion
 
 
 def epoch_of(session: Session, namespace: str) -> int | None:
@@ -36,6 +38,66 @@ def active_rules(session: Session, namespace: str, kind: str = "rule") -> Sequen
     return session.exec(statement.order_by(col(RuleVersion.rule_id))).all()
 
 
+class ActiveText(NamedTuple):
+    """What an index needs of an active version; no object of the session stands behind it."""
+
+    rule_id: str
+    version: int
+    tier: str
+    content: dict[str, Any]
+    evidence: dict[str, Any]
+    candidate_id: str
+
+
+_TEXT = tuple(getattr(RuleVersion, name) for name in ActiveText._fields)
+_ACTIVE = sa.text("rule_version.state = 'active'")
+"""In these words: a database takes the index of active versions only where it sees them."""
+_KEYS = 200
+"""Versions named in one statement."""
+
+
+def active_page(session: Session, namespace: str, kind: str, after: str, limit: int) -> list[ActiveText]:
+    """Active versions past a rule id, by rule id."""
+    statement = sa.select(*_TEXT).where(
+        col(RuleVersion.namespace) == namespace, _ACTIVE, col(RuleVersion.rule_id) > after
+    )
+    # The kind is looked at afterwards: there are few exemplars, and the order is the index's.
+    statement = statement.where(col(RuleVersion.kind) == kind).order_by(col(RuleVersion.rule_id)).limit(limit)
+    return [ActiveText(*row) for row in session.execute(statement)]
+
+
+def active_texts(session: Session, namespace: str, kind: str, keys: Collection[VersionKey]) -> list[ActiveText]:
+    """Those of these versions that are active now."""
+    key, wanted = sa.tuple_(col(RuleVersion.rule_id), col(RuleVersion.version)), sorted(keys)
+    found: list[ActiveText] = []
+    for begins in range(0, len(wanted), _KEYS):
+        statement = sa.select(*_TEXT).where(
+            col(RuleVersion.namespace) == namespace, _ACTIVE, col(RuleVersion.kind) == kind,
+            key.in_(wanted[begins : begins + _KEYS]),
+        )  # fmt: skip
+        found += [ActiveText(*row) for row in session.execute(statement)]
+    return found
+
+
+def active_of_candidates(session: Session, namespace: str, candidate_ids: Collection[str]) -> dict[str, VersionKey]:
+    """The active version that was promoted from each of these candidates, where there is one."""
+    if not candidate_ids:
+        return {}
+    statement = sa.select(col(RuleVersion.candidate_id), col(RuleVersion.rule_id), col(RuleVersion.version)).where(
+        col(RuleVersion.namespace) == namespace, _ACTIVE, col(RuleVersion.candidate_id).in_(candidate_ids)
+    )
+    return {str(name): (str(rule_id), int(number)) for name, rule_id, number in session.execute(statement)}
+
+
+def active_among(session: Session, namespace: str, keys: Collection[VersionKey]) -> set[VersionKey]:
+    """Those of these versions that are active now."""
+    key = sa.tuple_(col(RuleVersion.rule_id), col(RuleVersion.version))
+    statement = sa.select(col(RuleVersion.rule_id), col(RuleVersion.version)).where(
+        col(RuleVersion.namespace) == namespace, _ACTIVE, key.in_(sorted(keys))
+    )
+    return {(str(rule_id), int(number)) for rule_id, number in session.execute(statement)} if keys else set()
+
+
 def episodes_replaced(session: Session, namespace: str, ids: Collection[str]) -> set[str]:
     """Those of these episodes of which a newer revision came in."""
     statement = select(Episode.id).where(Episode.namespace == namespace, col(Episode.id).in_(ids))
@@ -52,22 +114,13 @@ def sessions_served(session: Session, namespace: str, since: datetime) -> dict[s
     return {str(rule_id): int(count) for rule_id, count in found}
 
 
-def holdout_of(session: Session, namespace: str) -> float:
-    """The part of the sessions from which a rule is withheld at random, by policy; 0 if it says nothing."""
-    policy = session.exec(select(Namespace.policy).where(Namespace.path == namespace)).one_or_none() or {}
-    return float(policy.get("holdout_fraction") or 0)
+_EPOCH = sa.select(col(Namespace.epoch), col(Namespace.policy)).where(col(Namespace.path) == sa.bindparam("namespace"))
 
 
-def open_conflicts(session: Session, namespace: str, refs: Collection[str]) -> Sequence[Conflict]:
-    """Open conflicts in which any of these texts is a side."""
-    if not refs:
-        return []
-    statement = select(Conflict).where(
-        Conflict.namespace == namespace,
-        Conflict.state == "open",
-        sa.or_(col(Conflict.left_ref).in_(refs), col(Conflict.right_ref).in_(refs)),
-    )
-    return session.exec(statement.order_by(col(Conflict.id))).all()
+def epoch_and_holdout(session: Session, namespace: str) -> tuple[int, float] | None:
+    """The namespace's epoch and its holdout, read now in one statement; None if there is no such namespace."""
+    row = session.connection().execute(_EPOCH, {"namespace": namespace}).one_or_none()
+    return None if row is None else (row[0], float((row[1] or {}).get("holdout_fraction") or 0))
 
 
 def instances_of(session: Session, namespace: str, session_id: str) -> Sequence[ClientSession]:

@@ -15,7 +15,8 @@ import pytest
 FULL = bool(os.environ.get("SLOWWAVE_FULL"))
 DATABASES = ("sqlite", "postgres")
 ON_BOTH = frozenset({
-    "consolidation/test_facts_kept.py", "ingest/test_ingest.py", "read_api/test_rules.py", "read_api/test_search.py",
+    "consolidation/test_facts_kept.py", "ingest/test_ingest.py", "read_api/test_moving_indexes.py",
+    "read_api/test_rules.py", "read_api/test_search.py",
     "review_ui/test_audit_page.py", "review_ui/test_events.py", "review_ui/test_people.py", "review_ui/test_queue.py",
     "review_ui/test_races.py", "review_ui/test_rule_page.py", "tasks/test_decisions.py", "tasks/test_reservations.py",
     "tasks/test_revocation.py", "worker/test_reconcile.py", "worker/test_retry.py",

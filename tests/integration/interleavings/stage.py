@@ -70,6 +70,10 @@ class Interruptible:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._database, name)
 
+    def acting(self, *_token_hashes: str) -> Interruptible:
+        """The same one: what the owner's connection sees hangs on no token."""
+        return self
+
     @contextmanager
     def write(self) -> Iterator[Any]:
         act, self.before_write = self.before_write, None

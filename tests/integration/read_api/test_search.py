@@ -148,6 +148,27 @@ def test_active_rules_that_disagree_are_served_with_their_conflict(
     assert [one["id"] for one in told[other]] == [rule_id]
 
 
+def test_the_other_side_of_a_conflict_is_served_too_or_neither(
+    api: TestClient, desk: Desk, rule_id: str, rows: Rows, now: Any
+) -> None:
+    other, _ = desk.promoted(finding(desk, "refund_payment", tasks=3))
+    third, _ = desk.promoted(finding(desk, "archive_note", tasks=3))
+    with desk.database.write() as session:
+        candidate = session.get_one(RuleVersion, (SPACE, other, 1)).candidate_id
+        session.add(
+            Conflict(
+                namespace=SPACE, id="c", kind="opposite", left_ref=f"rule:{rule_id}@1",
+                right_ref=f"candidate:{candidate}", detail="one says do, one says avoid", at=now,
+            )
+        )  # fmt: skip
+    assert {rule["id"] for rule in ask(api, task="cancel the order", k=2)["rules"]} == {rule_id, other}
+    answer = ask(api, task="cancel the order", k=1, session_id="s2")
+    assert answer["rules"] == []
+    assert {one["id"] for one in answer["withheld"] if one["reason"].startswith("conflict: ")} == {rule_id, other}
+    assert [row for row in rows(Exposure) if row.session_id == "s2"] == []
+    assert [rule["id"] for rule in ask(api, task="archive the note", k=1)["rules"]] == [third]
+
+
 def test_a_search_that_finds_nothing_is_logged_for_the_night(api: TestClient, rule_id: str, rows: Rows) -> None:
     ask(api)
     assert rows(SearchMiss) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from read_api.ranking import Ranking
+from read_api.ranking import build
 
 TEXTS = [
     "Before cancel_reservation: check that the fare can be refunded",
@@ -26,19 +26,19 @@ TEXTS = [
     ],
 )
 def test_the_rule_that_shares_most_comes_first(query: str, best: int) -> None:
-    assert int(Ranking(TEXTS).scores(query).argmax()) == best
+    assert int(build(TEXTS).scores(query).argmax()) == best
 
 
 def test_nothing_shared_scores_nothing() -> None:
-    assert Ranking(TEXTS).scores("zzzz qqqq").tolist() == [0.0] * 4
+    assert build(TEXTS).scores("zzzz qqqq").tolist() == [0.0] * 4
 
 
 @pytest.mark.parametrize("texts", [[], ["", ""]])
 def test_an_empty_index_answers(texts: list[str]) -> None:
-    assert Ranking(texts).scores("cancel").tolist() == [0.0] * len(texts)
+    assert build(texts).scores("cancel").tolist() == [0.0] * len(texts)
 
 
 def test_a_word_that_is_everywhere_counts_for_little() -> None:
-    ranking = Ranking(["order kettle", "order lamp", "order chair"])
+    ranking = build(["order kettle", "order lamp", "order chair"])
     common, rare = ranking.scores("order"), ranking.scores("lamp")
     assert common.max() < rare.max()
