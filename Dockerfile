@@ -11,7 +11,8 @@ RUN mkdir worker tasks storage review_ui read_api worlds \
     && /opt/slowwave/bin/pip install ".[postgres]" \
     && /opt/slowwave/bin/pip uninstall --yes slowwave
 COPY . .
-RUN /opt/slowwave/bin/pip install --no-deps .
+# The client too: `slowwave drill` reads as agents do. What it needs is there already.
+RUN /opt/slowwave/bin/pip install --no-deps . ./client
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/opt/slowwave/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 SLOWWAVE_LOG_FORMAT=json

@@ -13,10 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from read_api.errors import Forbidden, Unauthenticated, Unknown, Unprocessable
-from read_api.site import Site, SiteDep
+from read_api.site import Site, SiteDep, bearer_of
 from storage.ids import token_hash
 from storage.namespaces import NamespaceMalformed, namespace_allows, parse_namespace
-from storage.queries.readers import epoch_of
+from storage.queries.readers import epoch_and_holdout
 from storage.queries.tokens import token_by_hash
 from storage.serving import touch_token
 from storage.tables import ApiToken, User
@@ -38,6 +38,7 @@ class Principal:
     token_id: str
     role: str
     namespaces: tuple[str, ...]
+    token_hash: str = ""
 
     def enter(self, namespace: str) -> str:
         """``namespace``, if the token covers it.
@@ -63,10 +64,19 @@ def allowed(roles: frozenset[str]) -> Callable[..., Principal]:
     """A dependency: whoever holds a live token of one of these roles."""
 
     def principal(request: Request, site: SiteDep) -> Principal:
-        token = _bearer(request)
+        address = request.client.host if request.client else ""
         now = site.clock()
-        with site.database.read() as session:
-            row = _live(session, token, now)
+        try:
+            token = _bearer(request)
+            digest = token_hash(token)
+            is_known = site.rates.admit(digest, address)
+            with site.database.read() as session:
+                row = _live(session, token, now)
+        except Unauthenticated:
+            site.rates.bad(address)
+            raise
+        if not is_known:
+            site.rates.good(digest)
         if row.role not in roles:
             raise Forbidden(
                 f"a token of role {row.role!r} may not do this",
@@ -74,7 +84,7 @@ def allowed(roles: frozenset[str]) -> Callable[..., Principal]:
                 f"use a token of role {' or '.join(sorted(roles))}",
             )
         _note_use(site, row, now)
-        return Principal(row.id, row.role, tuple(row.namespaces))
+        return Principal(row.id, row.role, tuple(row.namespaces), row.token_hash)
 
     return principal
 
@@ -89,21 +99,30 @@ def known_epoch(session: Session, namespace: str) -> int:
     Raises:
         Unknown: nothing was ever ingested into it.
     """
-    epoch = epoch_of(session, namespace)
-    if epoch is None:
+    return known(session, namespace)[0]
+
+
+def known(session: Session, namespace: str) -> tuple[int, float]:
+    """The epoch and the holdout of a namespace that exists, read now.
+
+    Raises:
+        Unknown: nothing was ever ingested into it.
+    """
+    found = epoch_and_holdout(session, namespace)
+    if found is None:
         raise Unknown(
             f"namespace {namespace!r} is unknown: nothing was ever ingested into it",
             "namespace",
             "check its spelling, or ingest episodes into it first",
         )
-    return epoch
+    return found
 
 
 def _bearer(request: Request) -> str:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
+    token = bearer_of(request)
+    if not token:
         raise _unauthenticated("no bearer token was sent", "send `Authorization: Bearer TOKEN`")
-    return token.strip()
+    return token
 
 
 def _live(session: Session, token: str, now: datetime) -> ApiToken:

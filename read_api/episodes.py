@@ -6,14 +6,20 @@ import io
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
+from pydantic import WithJsonSchema
 
 from read_api.auth import Ingesting
 from read_api.errors import Unprocessable
-from read_api.schemas import IngestAnswer, Name
+from read_api.schemas import IngestAnswer, Name, Space
 from read_api.site import SiteDep
+from tasks.ingest.importers.registry import AUTO, importers
 from tasks.ingest.step import ingest_records
 
 router = APIRouter()
+
+Format = Annotated[Name, WithJsonSchema({"type": "string", "enum": [AUTO, *importers()]})]
+"""A format's name. That it is unknown is said by what takes episodes in, with those that are meant perhaps."""
+LINES = {"application/x-ndjson": {"schema": {"type": "string", "minLength": 1, "pattern": r"\S"}}}
 
 
 async def whole_body(request: Request) -> bytes:
@@ -21,18 +27,13 @@ async def whole_body(request: Request) -> bytes:
     return await request.body()
 
 
-@router.post(
-    "/v1/episodes",
-    openapi_extra={
-        "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
-    },
-)
+@router.post("/v1/episodes", openapi_extra={"requestBody": {"required": True, "content": LINES}})
 def episodes(
-    namespace: Name,
+    namespace: Space,
     who: Ingesting,
     site: SiteDep,
     body: Annotated[bytes, Depends(whole_body)],
-    format: Name = "auto",
+    format: Format = AUTO,
 ) -> IngestAnswer:
     """Take episodes. Sending the same again changes nothing; a bad record is refused with its line, the rest is kept.
 
@@ -43,7 +44,7 @@ def episodes(
         raise Unprocessable("the body is empty", "body", "send one episode a line, as JSON")
     try:
         report = ingest_records(
-            site.database,
+            site.ingest,
             io.BytesIO(body),
             namespace,
             importer=format,

@@ -12,11 +12,14 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
 from storage.serving import ForeignSession
 from storage.trouble import trouble_of
 
 log = logging.getLogger("slowwave.read_api")
+METHODS = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 class ApiError(Exception):
@@ -60,6 +63,24 @@ class Unprocessable(ApiError):
     """Well-formed, but makes no sense here."""
 
     status = 422
+
+
+class TooMany(ApiError):
+    """More than is taken from one token or address at once; ``seconds`` is when to ask again."""
+
+    status = 429
+
+    def __init__(self, what: str, what_now: str, seconds: int) -> None:
+        super().__init__(what, "Authorization header", what_now, headers={"Retry-After": str(seconds)})
+
+
+class Busy(ApiError):
+    """Nothing is wrong; it only takes a moment."""
+
+    status = 503
+
+    def __init__(self, what: str, where: str, what_now: str) -> None:
+        super().__init__(what, where, what_now, headers={"Retry-After": "2"})
 
 
 class BodyTooLarge(HTTPException):
@@ -115,7 +136,23 @@ def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     advice = {404: "check the path", 405: "use another method"}.get(error.status_code, "correct the request")
     told = {"what": str(error.detail), "where": request.url.path, "what_now": advice}
-    return answer(error.status_code, told, error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(methods_of(request))
+    return answer(error.status_code, told, headers)
+
+
+def methods_of(request: Request) -> list[str]:
+    """What this address takes. Each route knows only of its own methods, and one address may have several."""
+    routes = request.app.router.routes
+    asked = [
+        method for method in METHODS if any(_takes(route, {**request.scope, "method": method}) for route in routes)
+    ]
+    return sorted({*asked, "HEAD"} if "GET" in asked else asked)
+
+
+def _takes(route: BaseRoute, scope: Scope) -> bool:
+    return route.matches(scope)[0] is Match.FULL
 
 
 def _database(request: Request, error: Exception) -> JSONResponse:

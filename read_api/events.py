@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header
 from fastapi.responses import StreamingResponse
 
 from read_api.auth import Reading, known_epoch
-from read_api.notifier import Notifier
-from read_api.schemas import Name
-from read_api.site import SiteDep
+from read_api.schemas import Space
+from read_api.site import Site, SiteDep
 from storage.queries.readers import events_after
 from storage.tables import OutboxEvent
 
@@ -22,6 +21,7 @@ router = APIRouter()
 
 HEARTBEAT_SECONDS = 2.0
 REPLAY = 500
+STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 _ID = re.compile(r"(\d{1,18})(-\d{1,18})?")
 
 
@@ -31,12 +31,13 @@ class Opening:
 
     namespace: str
     token_id: str
+    token_hash: str
     epoch: int
     backlog: list[bytes]
 
 
 def open_stream(
-    namespace: Name,
+    namespace: Space,
     who: Reading,
     site: SiteDep,
     last_event_id: Annotated[str | None, Header(max_length=100)] = None,
@@ -53,10 +54,11 @@ def open_stream(
     else:
         backlog = replay(missed, since, epoch)
     # the truth may have moved on between the two reads: events then reach past the epoch
-    return Opening(namespace, who.token_id, max([epoch, *(event.epoch for event in missed)]), backlog)
+    reached = max([epoch, *(event.epoch for event in missed)])
+    return Opening(namespace, who.token_id, who.token_hash, reached, backlog)
 
 
-@router.get("/v1/events", response_class=StreamingResponse)
+@router.get("/v1/events", response_class=StreamingResponse, responses=STREAM)
 async def events(opening: Annotated[Opening, Depends(open_stream)], site: SiteDep) -> StreamingResponse:
     """Server-sent events; ``id`` is ``<epoch>-0`` and resumes with ``Last-Event-ID``.
 
@@ -64,14 +66,19 @@ async def events(opening: Annotated[Opening, Depends(open_stream)], site: SiteDe
     ``hello`` comes once all that was missed is sent; ``heartbeat`` every two seconds of silence, with the age of what
     this process knows; ``dropped`` is the last one. None of them renews a lease.
     """
+    site.rates.check_room(opening.token_id)
     hello = {"namespace": opening.namespace, "epoch": opening.epoch, "lease_seconds": site.settings.lease_seconds}
     start = [*opening.backlog, frame("hello", opening.epoch, orjson.dumps(hello))]
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(site.notifier, opening, start), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_stream(site, opening, start), media_type="text/event-stream", headers=headers)
 
 
-async def _stream(notifier: Notifier, opening: Opening, start: Sequence[bytes]) -> AsyncIterator[bytes]:
-    subscription = notifier.attach(opening.namespace, opening.epoch, opening.token_id)
+async def _stream(site: Site, opening: Opening, start: Sequence[bytes]) -> AsyncIterator[bytes]:
+    notifier = site.notifier
+    if not site.rates.opened(opening.token_id):
+        yield frame("dropped", None, b'{"reason":"this token holds as many event streams open as it may"}')
+        return
+    subscription = notifier.attach(opening.namespace, opening.epoch, opening.token_id, opening.token_hash)
     told = opening.epoch
     try:
         yield b"".join(start)
@@ -88,6 +95,7 @@ async def _stream(notifier: Notifier, opening: Opening, start: Sequence[bytes]) 
                 yield frame(item.kind, item.epoch, item.data)
     finally:
         notifier.detach(subscription)
+        site.rates.closed(opening.token_id)
 
 
 def frame(kind: str, epoch: int | None, data: bytes) -> bytes:

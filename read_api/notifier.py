@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -20,6 +20,7 @@ from read_api.metrics import Metrics
 from read_api.subscription import Item, Subscription
 from read_api.wake import ClockWake, Wake
 from storage.engine import Database
+from storage.namespaces import namespace_allows
 from storage.queries.readers import epochs_of, events_after
 from storage.queries.tokens import live_tokens
 from storage.tables import OutboxEvent
@@ -78,10 +79,10 @@ class Notifier:
         """Since the outbox was last read; infinite before the first time."""
         return float("inf") if self._last_read is None else time.monotonic() - self._last_read
 
-    def attach(self, namespace: str, after: int, token_id: str) -> Subscription:
+    def attach(self, namespace: str, after: int, token_id: str, token_hash: str = "") -> Subscription:
         """On the event loop: open a subscription that gets every event past ``after``, which was just read."""
         self.start()
-        subscription = Subscription(namespace, token_id)
+        subscription = Subscription(namespace, token_id, token_hash)
         with self._lock:
             channel = self._channels.setdefault(namespace, _Channel(after))
             missed = [item for item in channel.recent if item.epoch > after]
@@ -127,7 +128,8 @@ class Notifier:
         """
         with self._lock:
             cursors = {name: channel.cursor for name, channel in self._channels.items()}
-        with self._database.read() as session:
+            open_ones = [each for channel in self._channels.values() for each in channel.subscribers]
+        with self._acting_for(open_ones).read() as session:
             epochs = epochs_of(session, cursors)
             found = {
                 name: events_after(session, name, cursors[name], BATCH)
@@ -174,7 +176,7 @@ class Notifier:
             self.metrics.lag.observe(max(0.0, (now - event.created_at).total_seconds()))
 
     def _end_refused(self) -> None:
-        """A token that was revoked or ran out loses its open streams too."""
+        """A token that was revoked, ran out, or no longer covers a namespace loses its open streams there."""
         if time.monotonic() < self._tokens_at:
             return
         self._tokens_at = time.monotonic() + TOKENS_EVERY_SECONDS
@@ -182,10 +184,14 @@ class Notifier:
             open_ones = [each for channel in self._channels.values() for each in channel.subscribers]
         if not open_ones:
             return
-        with self._database.read() as session:
+        with self._acting_for(open_ones).read() as session:
             live = live_tokens(session, {each.token_id for each in open_ones}, self._clock())
-        refused = [each for each in open_ones if each.token_id not in live]
-        self._fan_out(refused, [_dropped("this token may no longer be used")])
+        refused = [each for each in open_ones if not _may_listen(each, live)]
+        self._fan_out(refused, [_dropped("this token may no longer be used here", "revoked")])
+
+    def _acting_for(self, subscriptions: list[Subscription]) -> Database:
+        """The database as all of these together may see it."""
+        return self._database.acting(*sorted({each.token_hash for each in subscriptions} - {""}))
 
     def _fan_out(self, subscribers: list[Subscription], items: list[Item]) -> None:
         by_loop: defaultdict[object, list[Subscription]] = defaultdict(list)
@@ -218,5 +224,11 @@ def _resync(epoch: int, reason: str) -> Item:
     return Item("resync", epoch, orjson.dumps({"epoch": epoch, "reason": reason}))
 
 
-def _dropped(reason: str) -> Item:
-    return Item("dropped", 0, orjson.dumps({"reason": reason}))
+def _may_listen(subscription: Subscription, live: Mapping[str, Sequence[str]]) -> bool:
+    granted = live.get(subscription.token_id)
+    return granted is not None and namespace_allows(granted, subscription.namespace)
+
+
+def _dropped(reason: str, kind: str = "") -> Item:
+    """``kind`` is ``revoked`` where connecting again is of no use."""
+    return Item("dropped", 0, orjson.dumps({"reason": reason, **({"kind": kind} if kind else {})}))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+"""What a document can say of ``str.isprintable`` in a pattern that every validator reads: all of it for ASCII."""
+NAMESPACE = r"^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*$"
 
 
 def _plain(text: str) -> str:
@@ -21,9 +25,35 @@ def _legible(text: Any) -> Any:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_plain)]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200),
+    AfterValidator(_plain),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE}),
+]
+Space = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200),
+    AfterValidator(_plain),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200, "pattern": NAMESPACE}),
+]
+"""A namespace. That it is malformed is said by what enters it, in the words for people."""
+Environment = Annotated[
+    dict[Name, Name],
+    Field(max_length=100),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "maxProperties": 100,
+            "propertyNames": {"minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
+            "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
+        }
+    ),
+]
+"""Component to version. Pydantic's own words for keys with a pattern let every other key through."""
 Text = Annotated[str, BeforeValidator(_legible), StringConstraints(min_length=1, max_length=20_000)]
-Epoch = Annotated[int, Field(ge=0, lt=2**63)]
+Epoch = Annotated[int, Field(ge=0, lt=2**53)]
+"""Up to where every reader of JSON keeps a whole number whole."""
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -36,9 +66,9 @@ class Asked(BaseModel):
 class SearchRequest(Asked):
     """``POST /v1/rules/search``."""
 
-    namespace: Name
+    namespace: Space
     task: Text = Field(description="What the agent is about to do, in any language.")
-    environment: dict[Name, Name] = Field(default_factory=dict, max_length=100, description="Component to version.")
+    environment: Environment = Field(default_factory=dict, description="Component to version.")
     k: int = Field(5, ge=1, le=50, description="At most so many rules.")
     token_budget: int | None = Field(None, ge=1, le=1_000_000, description="At most so many tokens, estimated.")
     session_id: Name | None = Field(None, description="The run that reads. Absent: one session for the whole token.")
@@ -115,9 +145,9 @@ class StartupAnswer(BaseModel):
 class ExemplarRequest(Asked):
     """``POST /v1/exemplars/search``."""
 
-    namespace: Name
+    namespace: Space
     task: Text = Field(description="What the agent is about to do, in any language.")
-    environment: dict[Name, Name] = Field(default_factory=dict, max_length=100, description="Component to version.")
+    environment: Environment = Field(default_factory=dict, description="Component to version.")
     k: int = Field(2, ge=1, le=10, description="At most so many runs.")
     token_budget: int = Field(4_000, ge=1, le=1_000_000, description="At most so many tokens, estimated.")
     session_id: Name | None = Field(None, description="The run that reads. Absent: one session for the whole token.")
@@ -169,7 +199,7 @@ class LeaseAnswer(BaseModel):
 class AckRequest(Asked):
     """``POST /v1/acks``: this consumer has applied everything up to ``epoch``."""
 
-    namespace: Name
+    namespace: Space
     consumer: Name
     epoch: Epoch
 
@@ -179,13 +209,13 @@ class ReadOut(Asked):
 
     id: Name
     version: Number
-    times: int = Field(1, ge=1)
+    times: int = Field(1, ge=1, lt=2**31)
 
 
 class SessionReport(Asked):
     """``POST /v1/sessions/{id}``."""
 
-    namespace: Name
+    namespace: Space
     client_instance: Name
     ended: bool = False
     reads: list[ReadOut] = Field(default_factory=list, max_length=5_000)

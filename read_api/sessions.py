@@ -16,6 +16,7 @@ from read_api.schemas import (
     ServedOut,
     SessionAnswer,
     SessionReport,
+    Space,
     StaleOut,
 )
 from read_api.site import SiteDep
@@ -36,7 +37,7 @@ ADVICE = {
 
 
 @router.get("/v1/lease")
-def lease(namespace: Name, who: Reading, site: SiteDep) -> LeaseAnswer:
+def lease(namespace: Space, who: Reading, site: SiteDep) -> LeaseAnswer:
     """The epoch as the database has it now. Only this, and a search, renew a lease."""
     who.enter(namespace)
     with site.database.read() as session:
@@ -64,7 +65,7 @@ def acks(asked: AckRequest, who: Reading, site: SiteDep) -> AckRequest:
 
 
 @router.get("/v1/sessions/{session_id}")
-def check(session_id: Name, namespace: Name, who: Reading, site: SiteDep) -> SessionAnswer:
+def check(session_id: Name, namespace: Space, who: Reading, site: SiteDep) -> SessionAnswer:
     """Which versions this session may have read are stale now, and how to go on."""
     who.enter(namespace)
     with site.database.read() as session:

@@ -22,9 +22,10 @@ class Item:
 class Subscription:
     """Created and read on one event loop; only ``deliver`` is called from elsewhere, through that loop."""
 
-    def __init__(self, namespace: str, token_id: str, size: int = QUEUE) -> None:
+    def __init__(self, namespace: str, token_id: str, token_hash: str = "", size: int = QUEUE) -> None:
         self.namespace = namespace
         self.token_id = token_id
+        self.token_hash = token_hash
         self.loop = asyncio.get_running_loop()
         self.ended: Item | None = None
         self._size = size

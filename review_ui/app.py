@@ -8,13 +8,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from review_ui.counts import Counts
+from review_ui.document import RESPONSES, document
+from review_ui.figures import Figures
 from review_ui.handlers import handlers
+from review_ui.head import Head
 from review_ui.reader import Readers
 from review_ui.routes import (
     audit,
@@ -59,7 +62,8 @@ def create_app(
     """
     watching = watcher or Watcher(database, clock)
 
-    site = Site(settings, database, clock, make_templates(), settings.secret(), Counts(database))
+    counts, figures = Counts(database), Figures(database)
+    site = Site(settings, database, clock, make_templates(), settings.secret(), counts, figures)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -67,18 +71,28 @@ def create_app(
         site.counts.close()
         await run_in_threadpool(watching.close)
 
-    app = FastAPI(title="Slowwave review", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="Slowwave review",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        default_response_class=HTMLResponse,
+        responses=RESPONSES,
+    )
     app.state.watcher = watching
     app.state.site = site
     app.add_middleware(Shield, origins=settings.public_origins)
     app.add_middleware(Readers)
     # Forms carry a masked token, another one each time, so that the length of a page tells nothing of it.
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=6)
+    app.add_middleware(Head)
     app.mount("/static", CachedFiles(directory=STATIC), name="static")
     for topic in TOPICS:
         app.include_router(topic.router)
     for error, handler in handlers(site).items():
         app.add_exception_handler(error, handler)
+    document(app, settings)
     return app
 
 

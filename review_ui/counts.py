@@ -59,7 +59,10 @@ class Counts:
                 return lambda: kept.facets
         # The mark is of before: what somebody does meanwhile changes it, and is counted at the next look.
         mark = self._read(changes_mark)
-        fast, slow = (self._pool.submit(self._read, query, asked) for query in (fast_counts, slow_counts))
+        fast, slow = (
+            self._pool.submit(self._read, fast_counts, asked),
+            self._pool.submit(self._read, slow_counts, asked),
+        )
 
         def finish() -> Facets:
             facets = facets_of(asked, fast.result(), slow.result())

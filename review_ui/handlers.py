@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from review_ui import links
 from review_ui.errors import LoginNeeded, PageRefused, TooManyTries
@@ -23,6 +24,7 @@ from storage.trouble import trouble_of
 
 log = logging.getLogger("slowwave.review_ui")
 Handler = Callable[[Request, Any], Response]
+METHODS = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
 TROUBLES = {
     "full": N_("The database has no room left: its disk or quota is full"),
@@ -55,7 +57,9 @@ def handlers(site: Site) -> dict[type[Exception], Handler]:
             return message(request, 404, _("Not found"), _("There is no page at this address."), _("Check it."))
         if error.status_code == 405:
             what = _("This address does not take that kind of request.")
-            return message(request, 405, _("That did not work"), what, _("Open the page and use its form."))
+            answer = message(request, 405, _("That did not work"), what, _("Open the page and use its form."))
+            answer.headers["Allow"] = ", ".join(methods_of(request))
+            return answer
         return message(request, error.status_code, _("That did not work"), str(error.detail), "")
 
     def on_invalid(request: Request, error: RequestValidationError) -> Response:
@@ -89,6 +93,19 @@ def handlers(site: Site) -> dict[type[Exception], Handler]:
         InterfaceError: on_database,
         Exception: on_crash,
     }
+
+
+def methods_of(request: Request) -> list[str]:
+    """What this address takes. Each route knows only of its own methods, and one address may have several."""
+    routes = request.app.router.routes
+    asked = [
+        method for method in METHODS if any(_takes(route, {**request.scope, "method": method}) for route in routes)
+    ]
+    return sorted({*asked, "HEAD"} if "GET" in asked else asked)
+
+
+def _takes(route: BaseRoute, scope: dict[str, Any]) -> bool:
+    return route.matches(scope)[0] is Match.FULL
 
 
 def on_login_needed(request: Request, _error: LoginNeeded) -> Response:

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 
 from review_ui.counts import Counts
+from review_ui.figures import Figures
 from storage.engine import Database
 from storage.settings import Settings
 
@@ -28,6 +29,7 @@ class Site:
     templates: Environment
     secret: bytes
     counts: Counts
+    figures: Figures
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A rendered template. Templates get finished values and compute nothing."""

@@ -28,6 +28,11 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         None, description="SQLAlchemy URL. Absent: SQLite in the home folder. PostgreSQL: postgresql+psycopg://…"
     )
+    ingest_database_url: str | None = Field(
+        None,
+        description="URL with which the agents' side writes episodes. Absent: that of the database; its role may have "
+        "no table.",
+    )
     redis_url: str | None = Field(
         None, description="Redis URL. Absent: the bundled server that `slowwave up` starts, on a Unix socket."
     )
@@ -52,6 +57,13 @@ class Settings(BaseSettings):
     )
     lease_seconds: float = Field(15, gt=0, le=300, description="How long a client may serve without hearing from us.")
     max_body_bytes: int = Field(32 * 2**20, gt=0, description="Largest request body taken, in bytes.")
+    rate_per_second: float = Field(
+        1_000,
+        ge=0,
+        description="Requests a second that one token may send to one web process, twice as many at once; 0 is no "
+        "limit.",
+    )
+    streams_per_token: int = Field(2000, ge=1, description="Event streams that one token may hold open in one process.")
     step_lease_seconds: float = Field(120, gt=0, description="How long a worker holds a pipeline step unrenewed.")
     step_attempts: int = Field(3, ge=1, description="Attempts before a step is parked.")
     reconcile_seconds: float = Field(10, gt=0, description="How often absent work is re-issued from the database.")
@@ -101,6 +113,9 @@ class Settings(BaseSettings):
     )
     embedder_key: SecretStr | None = Field(None, description="Key of that endpoint; never logged, never stored.")
     embedder_timeout_seconds: float = Field(30, gt=0, description="How long one batch of embeddings may take.")
+    trace_content: bool = Field(
+        False, description="Put the texts of tasks and rules into the spans of OpenTelemetry; otherwise only counts."
+    )
     token: SecretStr | None = Field(None, description="Personal token that `approve`, `reject` and `revoke` act with.")
 
     @field_validator("secret_key")

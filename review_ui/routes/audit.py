@@ -13,6 +13,7 @@ from fastapi.responses import Response, StreamingResponse
 from sqlmodel import Session
 
 from review_ui.access import CheckedViewer, Viewer, ViewerDep
+from review_ui.document import LINES, only
 from review_ui.errors import NotYours
 from review_ui.links import with_query
 from review_ui.paging import SIZE, edged
@@ -71,7 +72,7 @@ def show_audit(site: SiteDep, who: ViewerDep, wanted: AskedDep, older: Edge = No
     return _page(site, who, wanted, older=older, newer=newer)
 
 
-@router.get("/audit/export")
+@router.get("/audit/export", response_class=StreamingResponse, responses=only(LINES))
 def export_audit(site: SiteDep, who: ViewerDep, wanted: AskedDep) -> Response:
     """What the page shows with these filters, whole, as lines of JSON; past the most, a last line says so."""
     name = f"audit-{site.clock():%Y%m%d-%H%M%S}.jsonl"

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 
 from review_ui.access import ViewerDep
+from review_ui.document import STREAM, only
 from review_ui.site import SiteDep
 from review_ui.views.runs import no_such_run
 from review_ui.watch import Standing, Watcher
@@ -54,7 +55,7 @@ def watching(site: SiteDep, who: ViewerDep, run_id: str) -> Watching:
     return Watching(run_id, who.session_id)
 
 
-@router.get("/runs/{run_id}/events", response_class=StreamingResponse)
+@router.get("/runs/{run_id}/events", response_class=StreamingResponse, responses=only(STREAM))
 async def run_events(asked: Annotated[Watching, Depends(watching)], watcher: WatcherDep) -> StreamingResponse:
     """Server-sent events: ``progress`` at the start and when a step ends, ``end`` once the run is closed, as the last.
 

@@ -7,7 +7,7 @@ A reader asks again and again; what it notes are its **spells**: consecutive que
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -105,6 +105,19 @@ class Findings:
 def limit_of(condition: str, lease: float, asked: float | None) -> float:
     """The limit in seconds: what was asked for where readers are told, never more than the lease."""
     return min(lease, asked if asked is not None else HEARING.get(condition, lease))
+
+
+def decisive(mode: str, condition: str, summary: Mapping[str, Any]) -> float | None:
+    """The figure of a kept report that its limit is about, in seconds; None where it never came to one.
+
+    The 99th percentile where readers are told, the slowest where the lease decides, the last action of a declaration.
+    """
+    if mode == "incomplete":
+        spread_of, figure = "acted", "max"
+    else:
+        spread_of, figure = ("refused", "p99") if condition in HEARING else ("served", "max")
+    found = (summary.get(spread_of) or {}).get(figure)
+    return None if found is None else float(found)
 
 
 def judge(

@@ -28,6 +28,7 @@ SECRETS = {
     "POSTGRES_PASSWORD": "postgres-" + "a1" * 16,
     "REDIS_PASSWORD": "redis-" + "b2" * 16,
     "SLOWWAVE_SECRET_KEY": "key-" + "c3" * 32,
+    **{f"SLOWWAVE_{role}_PASSWORD": role.lower() + "d4" * 16 for role in ("READER", "INGEST", "REVIEWER", "WORKER")},
 }
 OURS = ("worker", "beat", "relay", "review_ui", "read_api")
 WEB = {"review_ui": "/login", "read_api": "/health/ready"}
@@ -76,7 +77,8 @@ def test_our_services_run_without_privileges(written: dict[str, Any]) -> None:
 
 def test_the_image_holds_every_package_that_is_installed(root: Path) -> None:
     ignored = (root / ".dockerignore").read_text().splitlines()
-    for package in ("worker", "tasks", "storage", "review_ui", "read_api", "worlds", "pyproject.toml", "README.md"):
+    packages = ("worker", "tasks", "storage", "review_ui", "read_api", "worlds", "client")
+    for package in (*packages, "pyproject.toml", "README.md"):
         assert f"!{package}" in ignored
 
 
@@ -135,7 +137,7 @@ def project(written: dict[str, Any], postgres_server: PostgresServer) -> Iterato
     owner, password = sql.Identifier(database["POSTGRES_USER"]), sql.Literal(database["POSTGRES_PASSWORD"])
     name = sql.Identifier(database["POSTGRES_DB"])
     postgres_server.run(
-        sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(owner, password),
+        sql.SQL("CREATE ROLE {} SUPERUSER LOGIN PASSWORD {}").format(owner, password),
         sql.SQL("CREATE DATABASE {} OWNER {}").format(name, owner),
     )
     made = Project(services, folder, postgres_server)
@@ -162,9 +164,9 @@ def test_every_service_becomes_healthy_and_a_night_runs_through_them(project: Pr
         assert answers(f"http://127.0.0.1:{project.ports[name]}{path}")
 
     episodes = nights.write_episodes(project.folder / "travel.jsonl")
-    taken = project.run("worker", ["slowwave", "ingest", str(episodes), "-n", nights.NAMESPACE, "--json"])
+    taken = project.run("migrate", ["slowwave", "ingest", str(episodes), "-n", nights.NAMESPACE, "--json"])
     assert json.loads(taken.stdout)["accepted"] == nights.EPISODES, taken.stderr
-    night = project.run("worker", ["slowwave", "consolidate", "-n", nights.NAMESPACE, "--wait", "--json"])
+    night = project.run("migrate", ["slowwave", "consolidate", "-n", nights.NAMESPACE, "--wait", "--json"])
     assert json.loads(night.stdout)["state"] == "completed", night.stderr
 
     codes = {name: child.stop() for name, child in running.items()}

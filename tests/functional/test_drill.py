@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
+import psutil
 import pytest
 
-from support.local import Home
+from support.local import COMMAND, Home
+from support.servers import short_folder
 
 pytestmark = pytest.mark.processes
 
@@ -41,3 +46,23 @@ def test_sessions_on_an_incomplete_sample_are_stopped_and_on_what_was_derived_go
     assert [name.rpartition("-")[0] for name in found["withdrawn"]] == ["canary-sample", "canary-derived"]
     assert found["done"] == found["traced"] > 0
     assert found["pending"] > 0
+
+
+def test_a_drill_that_is_told_to_stop_leaves_no_process_and_no_folder(home: Home) -> None:
+    folder = short_folder()
+    try:
+        argv = [*COMMAND, "drill", "--readers", "2", "--conditions", "connected"]
+        with Popen(argv, env={**home.env, "TMPDIR": str(folder)}, stdout=DEVNULL, stderr=PIPE, text=True) as drill:
+            assert drill.stderr is not None
+            while "revoking it" not in (line := drill.stderr.readline()):
+                assert line, "the drill ended before its readers had the canary"
+            started = psutil.Process(drill.pid).children(recursive=True)
+            assert started
+            assert list(folder.glob("slowwave-drill-*"))
+            drill.send_signal(signal.SIGTERM)
+            assert drill.wait(60) != 0
+        _, alive = psutil.wait_procs(started, timeout=30)
+        assert alive == []
+        assert list(folder.glob("slowwave-drill-*")) == []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from storage.drills import keep_result
 from storage.namespaces import parse_namespace
 from storage.queries.drills import results_newest
 from storage.tables import DrillResult
-from tasks.revoke.drill import CONDITIONS, HEARING
+from tasks.revoke.drill import CONDITIONS, decisive
 from worker.cli.output import (
     DONE,
     FAILED,
@@ -25,6 +26,7 @@ from worker.cli.output import (
     say,
     when,
 )
+from worker.cli.stopping import StopSwitch
 from worker.cli.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -85,7 +87,10 @@ def drill(
             now = "Give the URL of another one, an empty one at first."
             raise CommandFailed("A drill does not run in the database that agents read from.", now, USAGE)
         seconds = lease if lease is not None else store.settings.lease_seconds
-        kept = [_run(store, mode, _plan(name, readers, seconds, limit, namespace, during, postgres)) for name in named]
+        # Ended by a service manager it takes down what it started, and its folder, as after Ctrl-C.
+        with StopSwitch(signal.SIGTERM, signal.SIGHUP, at_once=True):
+            plans = [_plan(name, readers, seconds, limit, namespace, during, postgres) for name in named]
+            kept = [_run(store, mode, plan) for plan in plans]
     _tell(kept, json)
     finish(DONE if all(each["passed"] for each in kept) else FAILED)
 
@@ -184,10 +189,6 @@ def _figures(spread: dict[str, float]) -> str:
     return "  ".join(f"{name} {seconds:.3f} s" for name, seconds in spread.items())
 
 
-def _seconds(spread: dict[str, float], name: str) -> str:
-    return f"{spread[name]:.3f}" if name in spread else "never"
-
-
 def _show_history(store: Store, json: bool) -> None:
     with store.database.read() as session:
         rows = results_newest(session, SHOWN)
@@ -208,21 +209,14 @@ def _entry(row: DrillResult) -> dict[str, Any]:
 
 def _slow(row: DrillResult) -> str:
     """The figure that the limit is about: the 99th percentile where readers are told, else the slowest."""
-    return _seconds(*_decisive(row))
-
-
-def _decisive(row: DrillResult) -> tuple[dict[str, float], str]:
-    if row.mode == "incomplete":
-        return row.summary.get("acted", {}), "max"
-    if row.condition in HEARING:
-        return row.summary.get("refused", {}), "p99"
-    return row.summary.get("served", {}), "max"
+    found = decisive(row.mode, row.condition, row.summary)
+    return "never" if found is None else f"{found:.3f}"
 
 
 def _bar(row: DrillResult) -> str:
     """How much of the limit it took; a bar that ends in an arrow went past it."""
-    spread, name = _decisive(row)
-    if name not in spread:
+    found = decisive(row.mode, row.condition, row.summary)
+    if found is None:
         return "█" * BAR + "▶"
-    share = spread[name] / row.limit_seconds
+    share = found / row.limit_seconds
     return "█" * BAR + "▶" if share > 1 else ("█" * round(share * BAR) or "▏").ljust(BAR, "·")

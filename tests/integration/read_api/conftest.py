@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +28,14 @@ from support.servers import RedisServer
 
 SPACE = "acme/shop"
 TokenMaker = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The databases of an app: the agents' side, and what takes episodes in."""
+
+    reader: Database
+    ingest: Database
 
 
 @pytest.fixture
@@ -60,9 +69,17 @@ def make_token(database: Database, now: datetime) -> TokenMaker:
 
 
 @pytest.fixture
-def app(settings: Settings, database: Database) -> Iterator[FastAPI]:
+def connected(database: Database, request: pytest.FixtureRequest) -> Connected:
+    """What the app is connected as. On PostgreSQL the roles that are given no table, or none that promotes anything."""
+    if database.dialect == "sqlite":
+        return Connected(database, database)
+    return Connected(request.getfixturevalue("reader_store"), request.getfixturevalue("ingest_store"))
+
+
+@pytest.fixture
+def app(settings: Settings, connected: Connected) -> Iterator[FastAPI]:
     """The app with a notifier that is not started: nothing runs behind a request."""
-    made = create_app(settings, database, Notifier(database))
+    made = create_app(settings, connected.reader, Notifier(connected.reader), ingest=connected.ingest)
     yield made
     made.state.site.notifier.close()
 
@@ -85,10 +102,10 @@ def rows(database: Database) -> Callable[..., list[SQLModel]]:
 
 
 @contextmanager
-def serving(settings: Settings, database: Database, port: int | None = None) -> Iterator[str]:
+def serving(settings: Settings, connected: Connected, port: int | None = None) -> Iterator[str]:
     """A real server on loopback, in a thread of its own; gives its address."""
-    notifier = Notifier(database, RedisWake(settings.resolved_redis_url))
-    app = create_app(settings, database, notifier)
+    notifier = Notifier(connected.reader, RedisWake(settings.resolved_redis_url))
+    app = create_app(settings, connected.reader, notifier, ingest=connected.ingest)
     number = port or free_port()
     config = uvicorn.Config(app, host="127.0.0.1", port=number, log_level="warning", lifespan="on", ws="none")
     server = StreamServer(config, notifier)
@@ -104,9 +121,9 @@ def serving(settings: Settings, database: Database, port: int | None = None) -> 
 
 
 @pytest.fixture
-def address(settings: Settings, database: Database) -> Iterator[str]:
+def address(settings: Settings, connected: Connected) -> Iterator[str]:
     """A real server without Redis."""
-    with serving(settings, database) as url:
+    with serving(settings, connected) as url:
         yield url
 
 

@@ -33,7 +33,7 @@ from storage.tables import Ack, ApiToken, ClientSession, Exposure
 from support.processes import free_port, wait_until
 from support.reviewing import Desk, finding
 
-from .conftest import SPACE, serving
+from .conftest import SPACE, Connected, serving
 
 TASK = "the customer wants to cancel an order"
 
@@ -98,9 +98,9 @@ def test_a_promotion_reaches_a_connected_client_too(memory: Memory, desk: Desk) 
 
 
 def test_a_client_without_a_server_fails_closed_within_its_lease_and_says_why(
-    settings: Settings, database: Database, desk: Desk, rule_id: str, token: str
+    settings: Settings, connected: Connected, desk: Desk, rule_id: str, token: str
 ) -> None:
-    server = serving(settings, database)
+    server = serving(settings, connected)
     with Memory(server.__enter__(), token, SPACE) as memory:
         assert len(memory.rules(TASK)) == 1
         server.__exit__(None, None, None)
@@ -122,16 +122,16 @@ def test_a_client_without_a_server_fails_closed_within_its_lease_and_says_why(
 
 
 def test_a_client_comes_back_by_itself_and_has_missed_nothing(
-    settings: Settings, database: Database, desk: Desk, rule_id: str, token: str
+    settings: Settings, connected: Connected, desk: Desk, rule_id: str, token: str
 ) -> None:
     port = free_port()
-    server = serving(settings, database, port)
+    server = serving(settings, connected, port)
     with Memory(server.__enter__(), token, SPACE) as memory:
         memory.wait_until_connected(10)
         memory.rules(TASK)
         server.__exit__(None, None, None)
         epoch = desk.revoke(rule_id).epoch
-        with serving(settings, database, port):
+        with serving(settings, connected, port):
             memory.wait_for_epoch(epoch, timeout=15)
             assert list(memory.rules(TASK)) == []
 

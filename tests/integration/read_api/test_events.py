@@ -24,7 +24,7 @@ from support.reviewing import Desk
 from support.servers import RedisServer, short_folder
 from worker.relay import Relay, connect
 
-from .conftest import SPACE, serving
+from .conftest import SPACE, Connected, serving
 
 Events = Iterator[tuple[str, str, dict[str, Any]]]
 
@@ -116,14 +116,29 @@ def test_a_token_that_is_revoked_loses_its_open_stream(
         next(events)
         with desk.database.write() as session:
             session.exec(select(ApiToken).where(ApiToken.token_hash == token_hash(token))).one().revoked_at = now
-        assert "token" in wait_for(events, "dropped")[2]["reason"]
+        dropped = wait_for(events, "dropped")[2]
+        assert "token" in dropped["reason"]
+        assert dropped["kind"] == "revoked"
+        assert list(events) == []
+
+
+def test_a_token_that_no_longer_covers_a_namespace_loses_its_stream_there(
+    address: str, desk: Desk, make_token: Callable[..., str]
+) -> None:
+    token = make_token()
+    with stream(address, token) as events:
+        next(events)
+        with desk.database.write() as session:
+            row = session.exec(select(ApiToken).where(ApiToken.token_hash == token_hash(token))).one()
+            row.namespaces = [f"{SPACE}1"]
+        assert wait_for(events, "dropped")[2]["kind"] == "revoked"
         assert list(events) == []
 
 
 def test_a_server_that_stops_tells_its_streams_and_does_not_wait_for_them(
-    settings: Settings, database: Database, desk: Desk, make_token: Callable[..., str]
+    settings: Settings, connected: Connected, desk: Desk, make_token: Callable[..., str]
 ) -> None:
-    server = serving(settings, database)
+    server = serving(settings, connected)
     address = server.__enter__()
     with stream(address, make_token()) as events:
         next(events)
@@ -143,6 +158,7 @@ def own_redis() -> Iterator[RedisServer]:
 
 def test_events_come_by_redis_and_go_on_from_the_outbox_while_it_is_down(
     settings: Settings,
+    connected: Connected,
     database: Database,
     desk: Desk,
     make_token: Callable[..., str],
@@ -160,7 +176,7 @@ def test_events_come_by_redis_and_go_on_from_the_outbox_while_it_is_down(
         return epoch
 
     settings = settings.model_copy(update={"redis_url": own_redis.url})
-    with serving(settings, database) as address, stream(address, make_token()) as events:
+    with serving(settings, connected) as address, stream(address, make_token()) as events:
         next(events)
         with connect(own_redis.url) as client:
             assert told_within(1.0, events, Relay(database, client)) == 1

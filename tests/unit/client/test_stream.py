@@ -10,7 +10,7 @@ import pytest
 from slowwave_client._impl import background
 from slowwave_client._impl.core import Core
 from slowwave_client._impl.effects import Call, Connect, Disconnect, Pause, Read, Response
-from slowwave_client._impl.errors import TransportFailed
+from slowwave_client._impl.errors import AccessRefused, TransportFailed
 from slowwave_client._impl.sse import EventParser, ServerEvent
 
 WIRE = (
@@ -31,6 +31,12 @@ def test_events_are_the_same_however_the_bytes_are_cut(size: int) -> None:
 
 def take(core: Core, kind: str, **data: Any) -> None:
     background.take(core, ServerEvent(kind, json.dumps(data), ""))
+
+
+def test_a_client_whose_access_was_taken_away_is_refused_before_it_asks_again(core: Core) -> None:
+    take(core, "hello", epoch=3)
+    with pytest.raises(AccessRefused, match="took this client's access away"):
+        background.take(core, ServerEvent("dropped", json.dumps({"reason": "revoked", "kind": "revoked"}), ""))
 
 
 def test_hello_connects(core: Core) -> None:
@@ -165,3 +171,24 @@ def test_a_refused_acknowledgement_costs_no_lease(core: Core) -> None:
     flow.send(renewed(4))
     assert rested(flow, flow.send(Response(403, {}, b"{}"))) == (5.0, Call(background.protocol.lease("acme/shop")))
     assert core.stale() is None
+
+
+def test_a_stream_that_is_refused_for_now_is_asked_for_when_the_server_said(core: Core) -> None:
+    flow = background.listen(core, spread=lambda: 0.0)
+    assert isinstance(next(flow), Connect)
+    assert isinstance(flow.send(Response(429, {"retry-after": "7"}, b"")), Disconnect)
+    assert flow.send(None) == Pause(7.0)
+
+
+@pytest.mark.parametrize(("said", "least"), [("1", 1.0), ("60", 3.0)])
+def test_a_renewal_waits_as_long_as_it_is_told_and_no_longer_than_its_lease_lets_it(
+    core: Core, said: str, least: float
+) -> None:
+    flow = background.renew(core, spread=lambda: 0.0)
+    assert isinstance(next(flow), Call)
+    effect, waited = flow.send(Response(429, {"retry-after": said}, b"")), 0.0
+    while isinstance(effect, Pause):
+        waited += effect.seconds
+        effect = flow.send(None)
+    assert isinstance(effect, Call)
+    assert least <= waited + 1e-9 <= core.lease_seconds / 3 + 1e-9

@@ -14,6 +14,8 @@ from slowwave_client._impl.errors import AccessRefused, SlowwaveError, Transport
 from slowwave_client._impl.sse import EventParser, ServerEvent
 
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
+LONGEST_WAIT = 60.0
+"""A server that wants more than this is asked all the same."""
 ACK_SECONDS = 1.0
 """At most about so often a client says what it applied: one word for all the events of that time."""
 
@@ -29,16 +31,23 @@ def listen(core: Core, spread: Spread = random.random) -> Flow[NoReturn]:
     """Follow the event stream for ever, coming back after each loss with growing, jittered pauses."""
     failures = 0
     while True:
+        wanted = 0.0
         try:
             yield from _one_stream(core)
         except (StreamEnded, TransportFailed, SlowwaveError) as problem:
+            wanted = _wanted(problem)
             failures = 0 if core.connected else failures + 1
             core.stream(False, str(problem))
             if isinstance(problem, AccessRefused):
                 core.lost_access(problem)
         yield Disconnect()
         ceiling = min(LAST_RETRY, FIRST_RETRY * 2 ** min(failures, 10))
-        yield Pause(ceiling * (0.5 + spread() / 2))
+        yield Pause(max(ceiling, wanted * 2) * (0.5 + spread() / 2))
+
+
+def _wanted(problem: Exception) -> float:
+    """How many seconds the server wants to be left alone, as far as that is heeded."""
+    return min(getattr(problem, "retry_after", None) or 0.0, LONGEST_WAIT)
 
 
 def _one_stream(core: Core) -> Flow[NoReturn]:
@@ -59,9 +68,12 @@ def take(core: Core, event: ServerEvent) -> None:
 
     Raises:
         StreamEnded: the event says that the stream is over, or makes no sense.
+        AccessRefused: the token may no longer be used here: nothing is served from this moment on.
     """
     try:
         data = json.loads(event.data)
+        if event.kind == "dropped" and data.get("kind") == "revoked":
+            raise AccessRefused(f"the server took this client's access away: {data.get('reason')}")
         if event.kind == "dropped":
             raise StreamEnded(f"the server dropped this client: {data.get('reason')}")
         epoch = int(data["epoch"])
@@ -98,7 +110,8 @@ def renew(core: Core, spread: Spread = random.random) -> Flow[NoReturn]:
             pause = core.lease_seconds / 3
         except (TransportFailed, SlowwaveError) as problem:
             core.stream(core.connected, str(problem))
-            pause = min(core.lease_seconds / 10, 1.0)
+            # told to wait, it waits; but the lease is not let run out for it
+            pause = max(min(core.lease_seconds / 10, 1.0), min(_wanted(problem) / 0.75, core.lease_seconds / 3))
         yield from _rest(core, pause * (0.75 + spread() / 4), spread)
 
 

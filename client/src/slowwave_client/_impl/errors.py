@@ -6,13 +6,17 @@ from __future__ import annotations
 class SlowwaveError(Exception):
     """Base of everything this package raises.
 
-    ``status`` is the HTTP status behind it, if there was an answer; ``what_now`` is advice from the server.
+    ``status`` is the HTTP status behind it, if there was an answer; ``what_now`` is advice from the server;
+    ``retry_after`` is in how many seconds it wants to be asked again, if it said so.
     """
 
-    def __init__(self, message: str, *, status: int | None = None, what_now: str = "") -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, what_now: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.what_now = what_now
+        self.retry_after = retry_after
 
 
 class MemoryUnavailable(SlowwaveError):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slowwave_client._impl import protocol
+from slowwave_client._impl import protocol, tracing
 from slowwave_client._impl.core import Core, Key
 from slowwave_client._impl.effects import AwaitChange, Call, Flow, Request, Response
 from slowwave_client._impl.errors import (
@@ -50,9 +50,17 @@ def rules(
     """
     session_id = session_id or core.instance
     key: Key = (task, tuple(sorted(environment.items())) if environment else (), agent, k, token_budget)
-    hit = core.hit(key, session_id)
-    if hit is not None:
-        return hit
+    with tracing.searching(core.namespace, session_id, agent, task) as search:
+        hit = core.hit(key, session_id)
+        if hit is not None:
+            return search.came_to(hit, cached=True)
+        answer, cached = yield from _asked(core, key, environment, session_id)
+        return search.came_to(answer, cached)
+
+
+def _asked(core: Core, key: Key, environment: Mapping[str, str] | None, session_id: str) -> Flow[tuple[RuleSet, bool]]:
+    """The server's answer; or, where it gives none and that is allowed, the last one kept, and that it is."""
+    task, _, agent, k, token_budget = key
     request = protocol.search(
         namespace=core.namespace,
         task=task,
@@ -79,8 +87,8 @@ def rules(
         grant = protocol.grant_seconds(response, lease)
         renewed = core.learn(ticket, lease.epoch, lease.lease_seconds, lease.age_seconds)
         if renewed and core.store(key, session_id, ticket, answer, grant):
-            return answer
-    return core.last_resort(key, session_id, failure)
+            return answer, False
+    return core.last_resort(key, session_id, failure), True
 
 
 def rule(core: Core, rule_id: str, session_id: str | None = None, agent: str | None = None) -> Flow[Rule]:

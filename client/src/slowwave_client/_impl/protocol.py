@@ -192,7 +192,13 @@ def error(response: Response) -> SlowwaveError:
     kind = {401: AccessRefused, 403: AccessRefused, 404: NotFound}.get(status)
     if kind is None:
         kind = BadRequest if 400 <= status < 500 and status not in (408, 425, 429) else MemoryUnavailable
-    return kind(message, status=status, what_now=told["what_now"])
+    return kind(message, status=status, what_now=told["what_now"], retry_after=_retry_after(response))
+
+
+def _retry_after(response: Response) -> float | None:
+    """Seconds; a date, which our server never sends, is as if nothing were said."""
+    said = response.headers.get("retry-after", "")
+    return float(said) if said.isascii() and said.isdigit() and len(said) < 6 else None
 
 
 def _told(response: Response) -> dict[str, str]:
