@@ -151,6 +151,8 @@ def test_two_followers_of_one_folder_neither_double_nor_end(
     wait_until("everything is stored", lambda: stored(store) == 200, alive=both[0])
     put(folder, "last.jsonl", records("last", 5))
     wait_until("the last is stored", lambda: stored(store) == 205, alive=both[1])
+    # A file is told of after its last batch is stored: one stopped in between has taken it in and not said so.
+    wait_until("the last is told", lambda: any("last.jsonl" in str(line) for one in both for line in told(one)))
     assert [child.stop(signal.SIGTERM) for child in both] == [0, 0]
     assert stored(store) == 205
     lines = [line for child in both for line in told(child)]
