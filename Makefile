@@ -51,7 +51,7 @@ check: setup  ## Format, lint, types, import contracts, migrations against model
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q --no-header -o addopts= --import-mode=importlib --strict-markers tests/unit/house tests/integration/storage/test_migrations.py
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --no-header tests/unit/house tests/integration/storage/test_migrations.py
 
 format: setup  ## Put format and import order right
 	@$(BIN)/ruff check --fix $(SOURCES)

@@ -54,14 +54,17 @@ def startup(
     with searching("startup", namespace, session_id, agent, None, with_content=content) as span:
         plan, lately = on_index(site, site.indexes, Source(site.database, namespace), choose_pack)
         served = write_serve(site, reader_of(who, namespace, session_id, agent, None), plan.rows, plan.epoch, now)
+        options = {(option.id, option.version): option for option in map(plan.shelf.__getitem__, plan.choice.served)}
         answer = StartupAnswer(
             epoch=plan.epoch,
             lease_seconds=site.settings.lease_seconds,
             age_seconds=0.0,
             token_budget=token_budget,
             rules=[
-                StartupRuleOut(**rule_fields(row, plan.conflicts), reason=reason_of(_weight(plan.shelf[at], lately)))
-                for at, row in zip(plan.choice.served, plan.rows, strict=True)
+                StartupRuleOut(
+                    **rule_fields(row, plan.conflicts), reason=reason_of(_weight(options[key_of(row)], lately))
+                )
+                for row in plan.rows
                 if key_of(row) in served
             ],
             withheld=lost(plan.rows, served) + withheld_of(plan.shelf, plan.choice.withheld),

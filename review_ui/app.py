@@ -17,7 +17,6 @@ from review_ui.counts import Counts
 from review_ui.document import RESPONSES, document
 from review_ui.figures import Figures
 from review_ui.handlers import handlers
-from review_ui.head import Head
 from review_ui.reader import Readers
 from review_ui.routes import (
     audit,
@@ -86,7 +85,6 @@ def create_app(
     app.add_middleware(Readers)
     # Forms carry a masked token, another one each time, so that the length of a page tells nothing of it.
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=6)
-    app.add_middleware(Head)
     app.mount("/static", CachedFiles(directory=STATIC), name="static")
     for topic in TOPICS:
         app.include_router(topic.router)

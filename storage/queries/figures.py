@@ -1,7 +1,4 @@
-"""Figures of the whole store for whoever watches it: counts, ages and last results; no name and no namespace in them.
-
-Each is read from an index or from a table that stays small, so that a scrape costs milliseconds in a large store.
-"""
+"""Figures of the store for whoever watches it: counts, ages and last results; no name and no namespace in them."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Waiting:
 class StoreFigures:
     """All of it, as of one moment. Seconds throughout; "lately" is the 24 hours before.
 
-    ``stages`` and ``nights_seconds`` are the longest of nights that began lately; ``steps`` the steps that are open;
+    ``stages`` and ``night_seconds`` are the longest of nights that began lately; ``steps`` the steps that are open;
     ``parked`` and ``retried`` those of runs that began lately. ``drills`` has the newest result of each condition.
     """
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 
 import pytest
 from fastapi import FastAPI
@@ -23,19 +22,15 @@ from support.modes import night_of, put_in_cluster, set_policy
 from support.review_pages import ORIGIN, log_in
 from support.reviewing import Desk, Ran, finding
 
-SPACE = "acme/shop"
+from ..read_api.conftest import SPACE, desk, now, settings
+
+__all__ = ["SPACE", "desk", "now", "settings"]
 
 
 @pytest.fixture
-def now() -> datetime:
-    """The clock of the store is the real one here: expiries are compared with it."""
-    return datetime.now(UTC)
-
-
-@pytest.fixture
-def desk(postgres_database: Database, now: datetime, secret: bytes) -> Desk:
-    """A namespace with reviewers, in the database that refuses most of what text may hold."""
-    return Desk(postgres_database, now, secret, SPACE).open("ana", "bo")
+def database(postgres_database: Database) -> Database:
+    """The one that refuses most of what text may hold."""
+    return postgres_database
 
 
 @pytest.fixture
@@ -64,12 +59,6 @@ def tokens(desk: Desk, now: datetime) -> dict[str, str]:
             made[role] = add_token(session, role=role, namespaces=("acme",), now=now)[1]
         made["stranger"] = add_token(session, role="agent", namespaces=("beta",), now=now)[1]
     return made
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Settings whose Redis is nowhere."""
-    return Settings(home=tmp_path, redis_url="redis://127.0.0.1:1/0", secret_key="k" * 40)
 
 
 @pytest.fixture
